@@ -1,0 +1,58 @@
+//! Algorithms that decide how many requests a service should work on at once.
+//!
+//! Everything here is a pure state machine. A [`Limiter`] is shown a [`Window`] of observations and answers
+//! with a [`Decision`]: the limit, and why it moved. It reads no clock, takes no lock, does no I/O and draws no
+//! hidden randomness, so the same windows always give the same limits, in production as in a simulation.
+//!
+//! # Writing an algorithm
+//!
+//! One file and this crate are enough: implement [`Limiter`].
+//!
+//! ```
+//! use goodput_algorithms::{Decision, Limiter, Reason, Window, WindowRule};
+//!
+//! /// Halves on any overload, else adds one.
+//! #[derive(Debug)]
+//! struct Halving {
+//!     limit: usize,
+//! }
+//!
+//! impl Limiter for Halving {
+//!     fn limit(&self) -> usize {
+//!         self.limit
+//!     }
+//!
+//!     fn next_window(&self) -> WindowRule {
+//!         WindowRule::samples(self.limit as u64)
+//!     }
+//!
+//!     fn update(&mut self, window: &Window) -> Decision {
+//!         let reason = if window.overloads.count > 0 {
+//!             self.limit = (self.limit / 2).max(1);
+//!             Reason::Overload
+//!         } else {
+//!             self.limit = (self.limit + 1).min(1_000);
+//!             Reason::Growing
+//!         };
+//!         Decision::new(self.limit, reason).with("overloads", window.overloads.count as f64)
+//!     }
+//! }
+//! ```
+
+mod aimd;
+mod decision;
+mod fixed;
+mod limiter;
+mod settings;
+mod state;
+mod time;
+mod window;
+
+pub use aimd::{Aimd, AimdSettings};
+pub use decision::{Decision, Evidence, Reason};
+pub use fixed::{Fixed, FixedSettings};
+pub use limiter::{Limiter, WindowRule};
+pub use settings::{Algorithm, InvalidSettings};
+pub use state::{CannotResume, State};
+pub use time::Instant;
+pub use window::{Latencies, Window};
