@@ -9,7 +9,7 @@
 //! One file and this crate are enough: implement [`Limiter`].
 //!
 //! ```
-//! use goodput_algorithms::{Decision, Limiter, Reason, Window, WindowRule};
+//! use goodput_algorithms::{CannotResume, Decision, Limiter, Reason, State, Window, WindowRule};
 //!
 //! /// Halves on any overload, else adds one.
 //! #[derive(Debug)]
@@ -35,6 +35,11 @@
 //!             Reason::Growing
 //!         };
 //!         Decision::new(self.limit, reason).with("overloads", window.overloads.count as f64)
+//!     }
+//!
+//!     fn resume(&mut self, state: &State) -> Result<(), CannotResume> {
+//!         self.limit = state.number_within("limit", 1.0, 1_000.0)? as usize;
+//!         Ok(())
 //!     }
 //! }
 //! ```

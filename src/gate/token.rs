@@ -1,0 +1,81 @@
+use std::{fmt, sync::Arc};
+
+use goodput_algorithms::Instant;
+
+use super::{Admitted, Shared};
+use crate::{Clock, Outcome};
+
+/// One admitted request. Released exactly once: by [`Token::release`], or by drop, which counts as
+/// [`Outcome::Cancelled`].
+#[must_use = "dropping a token at once frees its place again"]
+pub struct Token<'gate, C: Clock> {
+    shared: &'gate Shared<C>,
+    admitted: Admitted,
+    outcome: Outcome,
+}
+
+impl<'gate, C: Clock> Token<'gate, C> {
+    pub(super) fn new(shared: &'gate Shared<C>, admitted: Admitted) -> Self {
+        Self { shared, admitted, outcome: Outcome::Cancelled }
+    }
+
+    /// Ends the request.
+    pub fn release(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
+    /// When the request was admitted.
+    #[must_use]
+    pub fn admitted_at(&self) -> Instant {
+        self.admitted.at
+    }
+}
+
+impl<C: Clock> Drop for Token<'_, C> {
+    fn drop(&mut self) {
+        self.shared.release(self.admitted, self.outcome);
+    }
+}
+
+impl<C: Clock> fmt::Debug for Token<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("admitted", &self.admitted).finish()
+    }
+}
+
+/// A [`Token`] that keeps its gate alive instead of borrowing it.
+#[must_use = "dropping a token at once frees its place again"]
+pub struct OwnedToken<C: Clock> {
+    shared: Arc<Shared<C>>,
+    admitted: Admitted,
+    outcome: Outcome,
+}
+
+impl<C: Clock> OwnedToken<C> {
+    pub(super) fn new(shared: Arc<Shared<C>>, admitted: Admitted) -> Self {
+        Self { shared, admitted, outcome: Outcome::Cancelled }
+    }
+
+    /// Ends the request.
+    pub fn release(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+
+    /// When the request was admitted.
+    #[must_use]
+    pub fn admitted_at(&self) -> Instant {
+        self.admitted.at
+    }
+}
+
+impl<C: Clock> Drop for OwnedToken<C> {
+    fn drop(&mut self) {
+        self.shared.release(self.admitted, self.outcome);
+    }
+}
+
+impl<C: Clock> fmt::Debug for OwnedToken<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedToken").field("admitted", &self.admitted).finish()
+    }
+}
