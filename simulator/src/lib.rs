@@ -1,1 +1,61 @@
-//! Under construction.
+//! A world on virtual time in which limiters are tried.
+//!
+//! A [`Scenario`] describes clients, doors, a service and the events that befall them; [`run`] plays it. The doors
+//! are real [`goodput::Gate`]s, driven through the calls that a server makes, on a clock that the world moves.
+//! Nothing here decides on a limit or on an admission: what is measured is the code that ships.
+//!
+//! Every run repeats to the bit from its seed, on any machine. Times are whole nanoseconds, logarithms and powers
+//! come from `libm`, and each purpose (arrivals, work, errors, waits) of each client draws from a stream of its
+//! own. Open-loop arrivals and the work that each request brings therefore do not depend on the limiter, so two
+//! limiters are compared on the same traffic.
+//!
+//! ```
+//! use goodput_simulator::{Limits, Measure, Scenario, run};
+//! use goodput::algorithms::{Algorithm, FixedSettings};
+//!
+//! let scenario = Scenario::parse(
+//!     r#"
+//!     name = "half again too much"
+//!     length = "10s"
+//!     deadline = "200ms"
+//!
+//!     [service]
+//!     work = { exponential = "10ms" }
+//!     pool = { workers = 16 }
+//!
+//!     [[clients]]
+//!     open = { per_second = 2400 }
+//!
+//!     [door.service]
+//!     "#,
+//! )?;
+//! let limits = Limits::Algorithm(Algorithm::Fixed(FixedSettings { limit: 20 }));
+//! let summary = run(&scenario, &limits, 1, &Measure::default())?.summary;
+//! assert!(summary.goodput_per_second() > 1_500.0);
+//! # Ok::<(), goodput_simulator::ScenarioError>(())
+//! ```
+//!
+//! # What happens first
+//!
+//! At one instant, events happen in this order: changes (of the service, of limits, of who is there), completions,
+//! timeouts, retries, arrivals, and last dispatch: who waits at a door and was woken asks again, and the service
+//! starts work. Events of one kind happen in the order in which they were set up. A completion in the very
+//! nanosecond of the timeout is in time. With [`Pool::starts`] at once, the service starts work as it arrives
+//! instead.
+
+mod figures;
+mod limits;
+mod random;
+mod scenario;
+mod trace;
+mod world;
+
+pub use figures::{ClientFigures, Counts, Part, Refusals, Summary};
+pub use limits::Limits;
+pub use scenario::{
+    Bursts, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Jitter, Listed, Open, Pauses, Pool,
+    Process, RateChange, Retries, RetryOn, Scenario, ScenarioError, Segment, Service, ServiceChange, Sharing,
+    Sine, Starts, Usl, Work,
+};
+pub use trace::{DoorDecision, Moment, Trace};
+pub use world::{Measure, Run, run};

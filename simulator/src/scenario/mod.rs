@@ -1,0 +1,86 @@
+//! What a scenario file says.
+
+mod check;
+mod clients;
+mod doors;
+mod error;
+mod rates;
+mod segments;
+mod service;
+mod work;
+
+use std::{fs, path::Path, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    clients::{Bursts, Clients, Closed, Jitter, Listed, Open, Process, RateChange, Retries, RetryOn, Sine},
+    doors::{Door, Doors},
+    error::{Contradiction, ScenarioError},
+    segments::Segment,
+    service::{ErrorEpisode, Pauses, Pool, Service, ServiceChange, Sharing, Starts, Usl},
+    work::Work,
+};
+
+/// Clients, doors, a service, and the events that befall them: one TOML file.
+///
+/// Times are written with their unit (`"20ms"`, `"1m 30s"`), rates as numbers in fields that name their unit
+/// (`per_second`). Instants (`at`, `from`, `until`, `joins`) count from the start of the run.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// What tables and plots call it. A file without a name is called after itself.
+    #[serde(default)]
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// How long the run lasts.
+    #[serde(with = "humantime_serde")]
+    pub length: Duration,
+    /// An answer is good if it comes within this time of its attempt's sending. Without one, every success is good.
+    #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Duration>,
+    /// Who does the work.
+    pub service: Service,
+    /// Who asks for it.
+    pub clients: Vec<Clients>,
+    /// Where gates stand.
+    #[serde(default)]
+    pub door: Doors,
+}
+
+impl Scenario {
+    /// Reads and checks a scenario file.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] names file, line and field, and says what would be right.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        let path = path.as_ref();
+        let text = fs::read_to_string(path)
+            .map_err(|error| ScenarioError::new(error.to_string()).in_file(path.to_path_buf()))?;
+        let mut scenario = Self::parse(&text).map_err(|error| error.in_file(path.to_path_buf()))?;
+        if scenario.name.is_empty() {
+            scenario.name =
+                path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        }
+        Ok(scenario)
+    }
+
+    /// Parses and checks the text of a scenario file.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] names line and field, and says what would be right.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(text).map_err(|error| ScenarioError::of_toml(&error, text))?;
+        scenario.check().map_err(|contradiction| ScenarioError::of_contradiction(contradiction, text))?;
+        Ok(scenario)
+    }
+}
+
+/// Nanoseconds; more than 584 years count as that.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,196 @@
+//! The service: who works on what, and how long it takes.
+
+mod pool;
+mod sharing;
+mod speed;
+
+use self::{
+    pool::Workers,
+    sharing::{Law, Shared},
+    speed::Speed,
+};
+use super::flight::Flights;
+use crate::scenario::{ErrorEpisode, Scenario, Service, ServiceChange, Starts, nanos};
+
+/// A service at work.
+#[derive(Debug)]
+pub(super) struct Station {
+    kind: Kind,
+    speed: Speed,
+    stretch: f64,
+    delay: u64,
+    slows_with_queue: Option<u32>,
+    changes: Vec<ServiceChange>,
+    next_change: usize,
+    errors: Vec<ErrorEpisode>,
+    at_once: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Pool(Workers),
+    Shared(Shared),
+}
+
+impl Station {
+    pub(super) fn new(scenario: &Scenario, length_ns: u64) -> Self {
+        let service: &Service = &scenario.service;
+        let mut speed = Speed::of(service, length_ns);
+        let kind = match (&service.pool, &service.sharing, &service.usl) {
+            (Some(pool), ..) => Kind::Pool(Workers::new(pool.workers)),
+            (_, Some(sharing), _) => Kind::Shared(Shared::new(Law::Cores(sharing.cores), speed.at(0))),
+            (.., Some(usl)) => Kind::Shared(Shared::new(Law::Usl(usl.clone()), speed.at(0))),
+            // Checked: one of them is there.
+            (None, None, None) => Kind::Pool(Workers::new(1)),
+        };
+        Self {
+            kind,
+            speed,
+            stretch: service.stretch,
+            delay: nanos(service.delay),
+            slows_with_queue: service.pool.as_ref().and_then(|pool| pool.slows_with_queue),
+            changes: service.changes.clone(),
+            next_change: 0,
+            errors: service.errors.clone(),
+            at_once: service.pool.as_ref().is_some_and(|pool| pool.starts == Starts::AtOnce),
+        }
+    }
+
+    /// When the service changes by the scenario.
+    pub(super) fn change_times(&self) -> impl Iterator<Item = u64> + '_ {
+        self.changes.iter().map(|change| nanos(change.at))
+    }
+
+    /// When its speed changes, where that cannot be foreseen at the start of work.
+    pub(super) fn speed_changes(&self) -> impl Iterator<Item = u64> + '_ {
+        let shared = matches!(self.kind, Kind::Shared(_));
+        self.speed.changes().filter(move |_| shared)
+    }
+
+    /// Makes the next of the scenario's changes.
+    pub(super) fn change(&mut self, now: u64) {
+        let Some(change) = self.changes.get(self.next_change) else { return };
+        self.next_change += 1;
+        self.stretch = change.stretch.unwrap_or(self.stretch);
+        self.delay = change.delay.map_or(self.delay, nanos);
+        match &mut self.kind {
+            Kind::Pool(pool) => change.workers.into_iter().for_each(|workers| pool.set_workers(workers)),
+            Kind::Shared(shared) => change.cores.into_iter().for_each(|cores| shared.set_cores(cores, now)),
+        }
+    }
+
+    /// Takes notice that the speed has changed.
+    pub(super) fn change_speed(&mut self, now: u64) {
+        let speed = self.speed.at(now);
+        if let Kind::Shared(shared) = &mut self.kind {
+            shared.set_speed(speed, now);
+        }
+    }
+
+    /// Takes an attempt in.
+    #[inline]
+    pub(super) fn enter(&mut self, slot: u32, now: u64, flights: &mut Flights) {
+        if let Kind::Pool(pool) = &mut self.kind {
+            pool.enter(slot);
+            return;
+        }
+        let work = self.work_to_do(slot, now, flights);
+        if let Kind::Shared(shared) = &mut self.kind {
+            shared.enter(slot, work, now);
+        }
+    }
+
+    /// Starts whatever can be started.
+    #[inline]
+    pub(super) fn start(&mut self, now: u64, flights: &mut Flights) {
+        loop {
+            let Kind::Pool(pool) = &mut self.kind else { return };
+            let Some(slot) = pool.next_to_start() else { return };
+            let work = self.work_to_do(slot, now, flights);
+            let finish = self.speed.finish(now, work);
+            if let Kind::Pool(pool) = &mut self.kind {
+                pool.start(slot, finish);
+            }
+        }
+    }
+
+    /// When the next attempt is done.
+    #[inline]
+    pub(super) fn next_completion(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Pool(pool) => pool.next_completion(),
+            Kind::Shared(shared) => shared.next_completion(),
+        }
+    }
+
+    /// The attempt that is done now.
+    #[inline]
+    pub(super) fn complete(&mut self, now: u64) -> Option<u32> {
+        match &mut self.kind {
+            Kind::Pool(pool) => pool.complete(),
+            Kind::Shared(shared) => shared.complete(now),
+        }
+    }
+
+    #[inline]
+    pub(super) fn can_start(&self) -> bool {
+        matches!(&self.kind, Kind::Pool(pool) if pool.can_start())
+    }
+
+    /// Whether one more request would be worked on at once, at no cost to the service as a whole.
+    pub(super) fn has_room(&self) -> bool {
+        match &self.kind {
+            Kind::Pool(pool) => pool.has_room(),
+            Kind::Shared(shared) => shared.has_room(),
+        }
+    }
+
+    /// Whether work starts as it comes, instead of at the end of the instant.
+    pub(super) const fn starts_at_once(&self) -> bool {
+        self.at_once
+    }
+
+    pub(super) const fn delay(&self) -> u64 {
+        self.delay
+    }
+
+    pub(super) fn queued(&self) -> usize {
+        match &self.kind {
+            Kind::Pool(pool) => pool.queued(),
+            Kind::Shared(_) => 0,
+        }
+    }
+
+    pub(super) fn in_service(&self) -> usize {
+        match &self.kind {
+            Kind::Pool(pool) => pool.in_service(),
+            Kind::Shared(shared) => shared.in_service(),
+        }
+    }
+
+    /// How long the attempt takes that starts now, at speed 1.
+    #[inline]
+    fn work_to_do(&mut self, slot: u32, now: u64, flights: &mut Flights) -> u64 {
+        let flight = &mut flights[slot];
+        let mut work = flight.work;
+        if let Some(after) = self.fails_after(now, flight.luck) {
+            flight.fails = true;
+            work = after;
+        } else if self.stretch != 1.0 {
+            work = libm::round(work as f64 * self.stretch) as u64;
+        }
+        if let Some(slows) = self.slows_with_queue {
+            let longer = u128::from(work) * self.queued() as u128 / u128::from(slows);
+            work = work.saturating_add(u64::try_from(longer).unwrap_or(u64::MAX));
+        }
+        flight.work_done = work;
+        work
+    }
+
+    fn fails_after(&self, now: u64, luck: f64) -> Option<u64> {
+        let episode = self.errors.iter().find(|episode| {
+            nanos(episode.from) <= now && episode.until.is_none_or(|until| now < nanos(until))
+        })?;
+        (luck < episode.share).then(|| nanos(episode.after))
+    }
+}
