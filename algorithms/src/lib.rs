@@ -45,19 +45,32 @@
 //! ```
 
 mod aimd;
+mod allowance;
 mod decision;
 mod fixed;
+mod gradient;
+mod gradient2;
 mod limiter;
+mod settable;
 mod settings;
+mod split_mix;
 mod state;
 mod time;
+mod vegas;
 mod window;
+mod windowed;
 
 pub use aimd::{Aimd, AimdSettings};
+pub use allowance::Allowance;
 pub use decision::{Decision, Evidence, Reason};
 pub use fixed::{Fixed, FixedSettings};
+pub use gradient::{Gradient, GradientSettings};
+pub use gradient2::{Gradient2, Gradient2Settings};
 pub use limiter::{Limiter, WindowRule};
-pub use settings::{Algorithm, InvalidSettings};
+pub use settable::{LimitHandle, Settable};
+pub use settings::{Algorithm, InvalidSettings, UnknownAlgorithm};
 pub use state::{CannotResume, State};
 pub use time::Instant;
+pub use vegas::{Vegas, VegasSettings};
 pub use window::{Latencies, Window};
+pub use windowed::{Summary, Windowed, WindowedSettings, Windowing};
