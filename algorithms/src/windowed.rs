@@ -101,7 +101,8 @@ impl<L: Limiter> Windowed<L> {
     }
 
     fn has_enough(&self, now: Instant, rule: &WindowRule) -> bool {
-        self.window.samples().count >= self.windowing.min_samples.max(rule.min_samples) && now >= rule.not_before
+        self.window.samples().count >= self.windowing.min_samples.max(rule.min_samples)
+            && now >= rule.not_before
     }
 
     fn close(&mut self) -> Decision {
