@@ -8,13 +8,21 @@ use crate::{CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Win
 /// every one that overloaded.
 ///
 /// ```text
-/// overload or latency > timeout:   limit ← trunc(limit × backoff_ratio)
-/// else 2 × in flight ≥ limit:      limit ← limit + 1
+/// overload or latency > timeout:  limit ← trunc(limit × backoff_ratio)
+/// else 2 × in flight ≥ limit:     limit ← limit + 1
 /// limit ← clamp(limit, min, max)
 /// ```
 ///
-/// Source: `AIMDLimit` of Netflix concurrency-limits. It sees loss only, so behind a service that queues without
-/// refusing it runs at the edge of the timeout. Choose it where the service itself says when it is overloaded.
+/// Source: `AIMDLimit` of Netflix concurrency-limits, after the congestion avoidance of TCP (Jacobson 1988, Chiu and
+/// Jain 1989). Limits equal the original's.
+///
+/// **Choose it** where the service itself says when it is overloaded, early and plainly. **Do not choose it** where it
+/// queues without refusing: latency below `timeout` teaches this limiter nothing, so it runs at the edge of the timeout.
+///
+/// **Known to go wrong:**
+/// - Steps follow every window, and windows hold one sample: a limit that is held full grows by half in each round
+///   trip, and twenty overloads that belong to one event leave a tenth of the limit.
+/// - The defaults hold it between 20 and 200, which does not suit every service.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     settings: AimdSettings,
@@ -27,6 +35,9 @@ impl Aimd {
     /// [`InvalidSettings`] when the bounds contradict each other or the ratio is not in `[0.5, 1)`.
     pub fn new(settings: AimdSettings) -> Result<Self, InvalidSettings> {
         InvalidSettings::check_bounds(settings.min, settings.initial, settings.max)?;
+        if settings.timeout.is_zero() {
+            return Err(InvalidSettings::new("timeout", "must be above 0"));
+        }
         if !(0.5..1.0).contains(&settings.backoff_ratio) {
             return Err(InvalidSettings::new(
                 "backoff_ratio",
@@ -49,15 +60,18 @@ impl Limiter for Aimd {
     fn update(&mut self, window: &Window) -> Decision {
         let timeout_ns = self.settings.timeout.as_nanos();
         let overloaded = window.overloads.count > 0 || u128::from(window.successes.max_ns) > timeout_ns;
-        let (limit, reason) = if overloaded {
+        let (limit, reason) = if window.samples().count == 0 {
+            (self.limit, Reason::Undecided)
+        } else if overloaded {
             ((self.limit as f64 * self.settings.backoff_ratio) as usize, Reason::Overload)
         } else if window.max_in_flight.saturating_mul(2) >= self.limit as u64 {
-            (self.limit + 1, Reason::Growing)
+            (self.limit.saturating_add(1), Reason::Growing)
         } else {
             (self.limit, Reason::AppLimited)
         };
         self.limit = limit.clamp(self.settings.min, self.settings.max);
         Decision::new(self.limit, reason)
+            .with("latency_ns", window.samples().max_ns as f64)
             .with("in_flight", window.max_in_flight as f64)
             .with("overloads", window.overloads.count as f64)
     }

@@ -4,9 +4,44 @@
 //! with a [`Decision`]: the limit, and why it moved. It reads no clock, takes no lock, does no I/O and draws no
 //! hidden randomness, so the same windows always give the same limits, in production as in a simulation.
 //!
+//! # What a limiter sees
+//!
+//! A [`Window`] is what happened between two instants: how many requests ended and how, sums of their latencies, the
+//! largest in flight, how often the limit was felt, and the integral of in flight over time. From these come the three
+//! quantities of Little's law, N = X × W: [`Window::mean_in_flight`], [`Window::throughput`] and
+//! [`Window::mean_latency_ns`]. Windows merge, so several observers can each keep one.
+//!
+//! # When it sees it
+//!
+//! A [`WindowRule`] says when a window opens and closes: with so many samples, not before an instant, no later than
+//! another. A limiter is asked for a rule at the start and after each window. An algorithm that steps with every request
+//! asks for [`WindowRule::EACH`]; whoever drives it may still hand it more at once, and it takes their mean.
+//!
+//! # What it answers
+//!
+//! A [`Decision`] is the limit from now on, a typed [`Reason`], and the numbers behind it by name. What a limiter
+//! remembers is its [`State`], to look at, to export, and to resume from after a restart.
+//!
+//! # The algorithms
+//!
+//! Each has one page, which says where it comes from, what it is good for and what is known to go wrong. A config file
+//! names one by [`Algorithm`].
+//!
+//! | name | limiter | goes by |
+//! | --- | --- | --- |
+//! | `aimd` | [`Aimd`] | overloads |
+//! | `fixed` | [`Fixed`] | nothing |
+//! | `gradient` | [`Gradient`] | latency against its minimum, with probes |
+//! | `gradient2` | [`Gradient2`] | latency against its own long average |
+//! | `vegas` | [`Vegas`] | the queue that latency tells of |
+//! | `windowed` | [`Windowed`] | one latency a window, for any of the others |
+//! | | [`Settable`] | what somebody sets, in code |
+//!
 //! # Writing an algorithm
 //!
-//! One file and this crate are enough: implement [`Limiter`].
+//! One file and this crate are enough: implement [`Limiter`]. No sequence of windows may lead to a panic, to a number that
+//! is not finite, to a limit outside the bounds, or to a floor that healthy traffic cannot leave. To ship it in this crate,
+//! add one line for it where [`Algorithm`] is declared; every property test then runs over it.
 //!
 //! ```
 //! use goodput_algorithms::{CannotResume, Decision, Limiter, Reason, State, Window, WindowRule};
@@ -45,19 +80,32 @@
 //! ```
 
 mod aimd;
+mod allowance;
 mod decision;
 mod fixed;
+mod gradient;
+mod gradient2;
 mod limiter;
+mod settable;
 mod settings;
+mod split_mix;
 mod state;
 mod time;
+mod vegas;
 mod window;
+mod windowed;
 
 pub use aimd::{Aimd, AimdSettings};
+pub use allowance::Allowance;
 pub use decision::{Decision, Evidence, Reason};
 pub use fixed::{Fixed, FixedSettings};
+pub use gradient::{Gradient, GradientSettings};
+pub use gradient2::{Gradient2, Gradient2Settings};
 pub use limiter::{Limiter, WindowRule};
-pub use settings::{Algorithm, InvalidSettings};
+pub use settable::{LimitHandle, Settable};
+pub use settings::{Algorithm, InvalidSettings, UnknownAlgorithm};
 pub use state::{CannotResume, State};
 pub use time::Instant;
+pub use vegas::{Vegas, VegasSettings};
 pub use window::{Latencies, Window};
+pub use windowed::{Summary, Windowed, WindowedSettings, Windowing};

@@ -30,6 +30,28 @@ pub trait Limiter: fmt::Debug + Send {
     fn resume(&mut self, state: &State) -> Result<(), CannotResume>;
 }
 
+impl<L: Limiter + ?Sized> Limiter for Box<L> {
+    fn limit(&self) -> usize {
+        (**self).limit()
+    }
+
+    fn next_window(&self) -> WindowRule {
+        (**self).next_window()
+    }
+
+    fn update(&mut self, window: &Window) -> Decision {
+        (**self).update(window)
+    }
+
+    fn state(&self) -> State {
+        (**self).state()
+    }
+
+    fn resume(&mut self, state: &State) -> Result<(), CannotResume> {
+        (**self).resume(state)
+    }
+}
+
 /// When a window opens and when it closes.
 ///
 /// A window closes at the first completion at which it holds [`WindowRule::min_samples`] samples and

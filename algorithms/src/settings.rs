@@ -1,64 +1,124 @@
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Aimd, AimdSettings, Fixed, FixedSettings, Limiter};
+use crate::*;
 
-/// Any algorithm with its settings, as a config file names it.
+/// Declares [`Algorithm`] from one line per algorithm: `Limiter(Settings) = "name"`.
 ///
-/// ```
-/// use goodput_algorithms::{Algorithm, Limiter};
-///
-/// let algorithm: Algorithm = toml::from_str("algorithm = \"aimd\"\nmax = 500").unwrap();
-/// assert_eq!(algorithm.name(), "aimd");
-/// assert_eq!(algorithm.build().unwrap().limit(), 20);
-/// ```
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[non_exhaustive]
-#[serde(tag = "algorithm", rename_all = "snake_case")]
-pub enum Algorithm {
-    /// See [`Fixed`].
-    Fixed(FixedSettings),
-    /// See [`Aimd`].
-    Aimd(AimdSettings),
+/// The limiter needs `fn new(Settings) -> Result<Self, InvalidSettings>`, the settings `Default`.
+macro_rules! algorithms {
+    ($($limiter:ident($settings:ident) = $name:literal,)*) => {
+        /// Any algorithm with its settings, as a config file names it.
+        ///
+        /// ```
+        /// use goodput_algorithms::{Algorithm, Limiter};
+        ///
+        /// let algorithm: Algorithm = toml::from_str("algorithm = \"aimd\"\nmax = 500").unwrap();
+        /// assert_eq!(algorithm.name(), "aimd");
+        /// assert_eq!(algorithm.build().unwrap().limit(), 20);
+        /// ```
+        #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+        #[non_exhaustive]
+        #[serde(tag = "algorithm")]
+        pub enum Algorithm {
+            $(
+                #[doc = concat!("`algorithm = \"", $name, "\"`: see [`", stringify!($limiter), "`].")]
+                #[serde(rename = $name)]
+                $limiter($settings),
+            )*
+        }
+
+        impl Algorithm {
+            /// The names of all algorithms, as config files spell them, in alphabetical order.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// Every algorithm with its default settings, in the order of [`Algorithm::NAMES`].
+            #[must_use]
+            pub fn all_defaults() -> Vec<Self> {
+                vec![$(Self::$limiter($settings::default())),*]
+            }
+
+            /// The algorithm of that name, with its default settings.
+            ///
+            /// ```
+            /// use goodput_algorithms::Algorithm;
+            ///
+            /// assert_eq!(Algorithm::from_name("aimd").unwrap().name(), "aimd");
+            /// assert!(Algorithm::from_name("amid").unwrap_err().to_string().contains("aimd"));
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// [`UnknownAlgorithm`], which lists the names that there are.
+            pub fn from_name(name: &str) -> Result<Self, UnknownAlgorithm> {
+                match name {
+                    $($name => Ok(Self::$limiter($settings::default())),)*
+                    _ => Err(UnknownAlgorithm { name: name.to_owned() }),
+                }
+            }
+
+            /// The name by which a config file calls it.
+            #[must_use]
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$limiter(_) => $name,)*
+                }
+            }
+
+            /// A limiter with these settings.
+            ///
+            /// # Errors
+            ///
+            /// [`InvalidSettings`] names the field that contradicts another or cannot hold.
+            pub fn build(&self) -> Result<Box<dyn Limiter>, InvalidSettings> {
+                Ok(match self {
+                    $(Self::$limiter(settings) => Box::new($limiter::new(settings.clone())?),)*
+                })
+            }
+        }
+    };
 }
 
-impl Algorithm {
-    /// The name by which a config file calls it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Fixed(_) => "fixed",
-            Self::Aimd(_) => "aimd",
-        }
-    }
+algorithms! {
+    Aimd(AimdSettings) = "aimd",
+    Fixed(FixedSettings) = "fixed",
+    Gradient(GradientSettings) = "gradient",
+    Gradient2(Gradient2Settings) = "gradient2",
+    Vegas(VegasSettings) = "vegas",
+    Windowed(WindowedSettings) = "windowed",
+}
 
-    /// A limiter with these settings.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidSettings`] names the field that contradicts another or cannot hold.
-    pub fn build(&self) -> Result<Box<dyn Limiter>, InvalidSettings> {
-        Ok(match self {
-            Self::Fixed(settings) => Box::new(Fixed::new(settings.clone())?),
-            Self::Aimd(settings) => Box::new(Aimd::new(settings.clone())?),
-        })
-    }
+/// No algorithm has that name.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("there is no algorithm `{name}`; there are {}", Algorithm::NAMES.join(", "))]
+pub struct UnknownAlgorithm {
+    /// The name that was asked for.
+    pub name: String,
 }
 
 /// Settings that cannot hold.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("`{field}` {problem}")]
 pub struct InvalidSettings {
-    /// The field at fault.
-    pub field: &'static str,
+    /// The field at fault, with the path to it where settings nest (`inner.max`).
+    pub field: Cow<'static, str>,
     /// What is wrong with it, and what would be right.
     pub problem: String,
 }
 
 impl InvalidSettings {
     /// Says what is wrong with `field`, in words that continue its name: "must be at least 1, not 0".
-    pub fn new(field: &'static str, problem: impl Into<String>) -> Self {
-        Self { field, problem: problem.into() }
+    pub fn new(field: impl Into<Cow<'static, str>>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+
+    /// The same fault, seen from settings that hold the faulty ones in their field `outer`.
+    #[must_use]
+    pub fn within(mut self, outer: &str) -> Self {
+        self.field = format!("{outer}.{}", self.field).into();
+        self
     }
 
     /// Requires 1 ≤ `min` ≤ `initial` ≤ `max`, as the bounds of nearly every limiter.
@@ -80,5 +140,31 @@ impl InvalidSettings {
             ));
         }
         Ok(())
+    }
+
+    /// Requires `min` ≤ `value` ≤ `max`, which no NaN does.
+    ///
+    /// # Errors
+    ///
+    /// Names `field`.
+    pub fn check_within(field: &'static str, value: f64, min: f64, max: f64) -> Result<(), Self> {
+        if value >= min && value <= max {
+            Ok(())
+        } else {
+            Err(Self::new(field, format!("must lie within {min} and {max}, not {value}")))
+        }
+    }
+
+    /// Requires 0 < `value` ≤ 1: the share that a new value has in a smoothed one.
+    ///
+    /// # Errors
+    ///
+    /// Names `field`.
+    pub fn check_share(field: &'static str, value: f64) -> Result<(), Self> {
+        if value > 0.0 && value <= 1.0 {
+            Ok(())
+        } else {
+            Err(Self::new(field, format!("must be above 0 and at most 1, not {value}")))
+        }
     }
 }

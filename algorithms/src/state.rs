@@ -5,7 +5,8 @@ use thiserror::Error;
 
 /// A limiter's inner state: numbers by name, to look at, to export and to resume from.
 ///
-/// Times are in nanoseconds and say so in their name.
+/// Times are in nanoseconds and say so in their name. A name that ends in `_at_ns` is a point on the gate's clock: it
+/// is there to look at, and means nothing after a restart.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct State(BTreeMap<Cow<'static, str>, f64>);

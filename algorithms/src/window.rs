@@ -48,7 +48,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window in which nothing happened, at the clock's origin.
+    /// A window in which nothing happened, and which spans no time: it "opens" after every instant, so that a merge
+    /// takes the span of the other.
     pub const EMPTY: Self = Self {
         opened: Instant::FAR_FUTURE,
         closed: Instant::ZERO,
@@ -156,6 +157,21 @@ impl Latencies {
             sum_squares: (latency_ns as u128) * (latency_ns as u128),
             min_ns: latency_ns,
             max_ns: latency_ns,
+        }
+    }
+
+    /// So many requests that all took the same time.
+    #[must_use]
+    pub const fn same(latency_ns: u64, count: u64) -> Self {
+        if count == 0 {
+            return Self::NONE;
+        }
+        let one = Self::one(latency_ns);
+        Self {
+            count,
+            sum_ns: one.sum_ns.saturating_mul(count),
+            sum_squares: one.sum_squares.saturating_mul(count as u128),
+            ..one
         }
     }
 
