@@ -31,6 +31,7 @@ impl Allowance {
     /// assert_eq!(Allowance::WholeLog10Times(3).at(100), 6.0);
     /// assert_eq!(Allowance::SqrtAtLeast(4).at(99), 9.0);
     /// ```
+    #[inline]
     #[must_use]
     pub fn at(self, limit: usize) -> f64 {
         match self {
@@ -39,7 +40,7 @@ impl Allowance {
                 f64::from(limit.checked_ilog10().unwrap_or(0).max(1)) * f64::from(times)
             }
             Self::Log10Times(times) => libm::log10(limit as f64).max(1.0) * times,
-            Self::SqrtAtLeast(least) => (limit.isqrt() as f64).max(f64::from(least)),
+            Self::SqrtAtLeast(least) => f64::from((limit as f64).sqrt() as u32).max(f64::from(least)),
         }
     }
 

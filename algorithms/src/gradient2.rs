@@ -42,13 +42,17 @@ impl Gradient2 {
     /// [`InvalidSettings`] names the field that is out of its bounds or contradicts another.
     pub fn new(settings: Gradient2Settings) -> Result<Self, InvalidSettings> {
         settings.check()?;
-        Ok(Self { estimate: settings.initial as f64, long: LongAverage::default(), settings })
+        Ok(Self {
+            estimate: settings.initial as f64,
+            long: LongAverage::over(settings.long_window),
+            settings,
+        })
     }
 
     fn step(&mut self, latency_ns: f64, in_flight: u64) -> (Reason, f64) {
         let settings = &self.settings;
         let queue = settings.queue_size.at(self.limit());
-        let long_ns = self.long.add(latency_ns, settings.long_window);
+        let long_ns = self.long.add(latency_ns);
         if long_ns / latency_ns > 2.0 {
             self.long.mean_ns *= 0.95;
         }
@@ -104,7 +108,12 @@ impl Limiter for Gradient2 {
         let warm_up_windows = state.number_within("warm_up_windows", 0.0, f64::from(LongAverage::WARM_UP))?;
         let warm_up_sum_ns = state.number_within("warm_up_sum_ns", 0.0, f64::MAX)?;
         self.estimate = estimate;
-        self.long = LongAverage { mean_ns, warm_up_windows: warm_up_windows as u32, warm_up_sum_ns };
+        self.long = LongAverage {
+            mean_ns,
+            warm_up_windows: warm_up_windows as u32,
+            warm_up_sum_ns,
+            share: self.long.share,
+        };
         Ok(())
     }
 }
@@ -157,24 +166,34 @@ impl Default for Gradient2Settings {
 }
 
 /// An exponential average that begins as a plain mean.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct LongAverage {
     mean_ns: f64,
     warm_up_windows: u32,
     warm_up_sum_ns: f64,
+    /// The share of a new latency after the warm-up.
+    share: f64,
 }
 
 impl LongAverage {
     const WARM_UP: u32 = 10;
 
-    fn add(&mut self, latency_ns: f64, window: u32) -> f64 {
+    fn over(windows: u32) -> Self {
+        Self {
+            mean_ns: 0.0,
+            warm_up_windows: 0,
+            warm_up_sum_ns: 0.0,
+            share: 2.0 / (f64::from(windows) + 1.0),
+        }
+    }
+
+    fn add(&mut self, latency_ns: f64) -> f64 {
         if self.warm_up_windows < Self::WARM_UP {
             self.warm_up_windows += 1;
             self.warm_up_sum_ns += latency_ns;
             self.mean_ns = self.warm_up_sum_ns / f64::from(self.warm_up_windows);
         } else {
-            let share = 2.0 / (f64::from(window) + 1.0);
-            self.mean_ns = self.mean_ns * (1.0 - share) + latency_ns * share;
+            self.mean_ns = self.mean_ns * (1.0 - self.share) + latency_ns * self.share;
         }
         self.mean_ns
     }

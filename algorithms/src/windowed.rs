@@ -82,7 +82,7 @@ impl<L: Limiter> Windowed<L> {
 
     fn collect(&mut self, window: &Window) -> bool {
         let samples = window.samples();
-        let latency_ns = samples.sum_ns.checked_div(samples.count).unwrap_or(0);
+        let latency_ns = whole_mean_ns(samples);
         if samples.count == 0 || latency_ns < nanos(self.windowing.ignore_below) {
             let passed_over = Window {
                 successes: Latencies::NONE,
@@ -120,9 +120,8 @@ impl<L: Limiter> Windowed<L> {
     }
 
     fn summary_ns(&mut self) -> u64 {
-        let samples = self.window.samples();
         match self.windowing.summary {
-            Summary::Mean => samples.sum_ns.checked_div(samples.count).unwrap_or(0),
+            Summary::Mean => whole_mean_ns(self.window.samples()),
             Summary::Percentile { fraction, .. } => {
                 let count = self.latencies_ns.len();
                 let rank = ((count as f64 * fraction + 0.5) as usize).clamp(1, count.max(1));
@@ -333,4 +332,11 @@ impl Summary {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn whole_mean_ns(latencies: Latencies) -> u64 {
+    match latencies.count {
+        0 | 1 => latencies.sum_ns,
+        count => latencies.sum_ns / count,
+    }
 }
