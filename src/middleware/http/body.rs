@@ -1,0 +1,163 @@
+use std::{
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use http::{Response, header::CONTENT_LENGTH};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use super::{
+    is_grpc,
+    outcome::{grpc_outcome, grpc_status},
+};
+use crate::{Clock, Outcome, OwnedToken, SystemClock, middleware::SharedToken};
+
+pin_project! {
+    /// A response's body that holds the request's place in the gate until it ends, fails or is dropped.
+    pub struct GuardedBody<B, C = SystemClock>
+    where
+        C: Clock,
+    {
+        #[pin]
+        inner: Option<B>,
+        guard: Option<Guard<C>>,
+    }
+}
+
+struct Guard<C: Clock> {
+    token: Held<C>,
+    /// If nothing worse comes.
+    outcome: Outcome,
+    /// What gRPC says of the outcome comes after the body.
+    awaits_grpc_status: bool,
+    /// Bytes still to come, where that is known: a server that has sent as many as it promised does not ask for more.
+    remaining: Option<u64>,
+}
+
+pub(in crate::middleware) enum Held<C: Clock> {
+    Alone(OwnedToken<C>),
+    Shared(SharedToken<C>),
+}
+
+impl<C: Clock> Held<C> {
+    pub(in crate::middleware) fn release(self, outcome: Outcome) {
+        match self {
+            Self::Alone(token) => token.release(outcome),
+            Self::Shared(token) => token.end(outcome),
+        }
+    }
+}
+
+impl<B, C: Clock> GuardedBody<B, C> {
+    /// The body of a refusal: nothing.
+    pub(super) const fn empty() -> Self {
+        Self { inner: None, guard: None }
+    }
+
+    /// A body that holds no place.
+    pub(super) const fn free(inner: B) -> Self {
+        Self { inner: Some(inner), guard: None }
+    }
+}
+
+impl<B: Body, C: Clock> GuardedBody<B, C> {
+    /// Lets the body of `response` hold `token`, unless it has ended already.
+    pub(in crate::middleware) fn guard(response: Response<B>, token: Held<C>, outcome: Outcome) -> Response<Self> {
+        let headers = response.headers();
+        let awaits_grpc_status =
+            outcome == Outcome::Success && is_grpc(headers) && grpc_status(headers).is_none();
+        let promised = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        let remaining = response.body().size_hint().exact().or(promised);
+        let guard = Guard { token, outcome, awaits_grpc_status, remaining };
+        let ended = response.body().is_end_stream() || guard.is_all_sent();
+        response.map(|inner| {
+            let mut body = Self { inner: Some(inner), guard: Some(guard) };
+            if ended {
+                release(&mut body.guard);
+            }
+            body
+        })
+    }
+}
+
+impl<B: Body, C: Clock> Body for GuardedBody<B, C> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let mut this = self.project();
+        let Some(mut inner) = this.inner.as_mut().as_pin_mut() else {
+            return Poll::Ready(None);
+        };
+        let frame = ready!(inner.as_mut().poll_frame(context));
+        match (&frame, this.guard.as_mut()) {
+            (Some(Ok(frame)), Some(guard)) => {
+                guard.see(frame);
+                // Whoever sends the body may not ask again for what it knows to be the end.
+                if frame.is_trailers() || guard.is_all_sent() || inner.is_end_stream() {
+                    release(this.guard);
+                }
+            }
+            (Some(Err(_)), Some(guard)) => {
+                guard.outcome = Outcome::Failure;
+                guard.awaits_grpc_status = false;
+                release(this.guard);
+            }
+            (None, _) => release(this.guard),
+            (Some(_), None) => {}
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+impl<C: Clock> Guard<C> {
+    fn see<D: bytes::Buf>(&mut self, frame: &Frame<D>) {
+        if let (Some(remaining), Some(data)) = (self.remaining.as_mut(), frame.data_ref()) {
+            *remaining = remaining.saturating_sub(data.remaining() as u64);
+        }
+        if let Some(code) = frame.trailers_ref().and_then(grpc_status).filter(|_| self.awaits_grpc_status) {
+            self.outcome = grpc_outcome(code);
+            self.awaits_grpc_status = false;
+        }
+    }
+
+    fn is_all_sent(&self) -> bool {
+        self.remaining == Some(0)
+    }
+}
+
+/// A gRPC call that ends without a status has failed.
+fn release<C: Clock>(guard: &mut Option<Guard<C>>) {
+    if let Some(guard) = guard.take() {
+        let outcome = if guard.awaits_grpc_status { Outcome::Failure } else { guard.outcome };
+        guard.token.release(outcome);
+    }
+}
+
+impl<B: Default, C: Clock> Default for GuardedBody<B, C> {
+    fn default() -> Self {
+        Self::free(B::default())
+    }
+}
+
+impl<B: fmt::Debug, C: Clock> fmt::Debug for GuardedBody<B, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedBody")
+            .field("inner", &self.inner)
+            .field("holds_a_place", &self.guard.is_some())
+            .finish()
+    }
+}
