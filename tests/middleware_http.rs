@@ -116,6 +116,28 @@ fn a_body_dropped_before_its_end_is_cancelled() {
 }
 
 #[test]
+fn a_status_that_says_overload_stands_although_nobody_reads_the_body() {
+    let (gate, ledger) = gate(1);
+    for status in [429, 500] {
+        let body = Full::new(Bytes::from_static(b"text"));
+        drop(answered(&gate, Response::builder().status(status).body(body).unwrap()));
+    }
+    assert_eq!(ledger.ended(&gate), Ended { overload: 1, failure: 1, ..Ended::default() });
+}
+
+#[test]
+fn a_client_that_looks_at_the_status_only_has_been_answered() {
+    let (gate, ledger) = gate(1);
+    let body = Full::new(Bytes::from_static(b"text"));
+    drop(exchange(Http::new().for_client(), &gate, http::Request::new(()), Response::new(body)));
+    assert_eq!(ledger.ended(&gate), Ended { success: 1, ..Ended::default() });
+
+    let (_sender, stream) = sent_body(None);
+    drop(exchange(Http::new().for_client(), &gate, http::Request::new(()), grpc(stream)));
+    assert_eq!(ledger.ended(&gate), Ended { success: 1, cancelled: 1, ..Ended::default() });
+}
+
+#[test]
 fn a_body_that_breaks_is_a_failure() {
     let (gate, ledger) = gate(1);
     let (sender, body) = sent_body(None);
@@ -171,7 +193,12 @@ fn an_answer_whose_body_nobody_will_read_frees_its_place_at_once() {
             Response::builder().status(304).body(full()).unwrap(),
         ),
         exchange(Http::new(), &gate, http::Request::new(()), Response::new(Full::new(Bytes::new()))),
-        exchange(Http::new().hold_until(HoldUntil::Head), &gate, http::Request::new(()), Response::new(full())),
+        exchange(
+            Http::new().hold_until(HoldUntil::Head),
+            &gate,
+            http::Request::new(()),
+            Response::new(full()),
+        ),
     ];
     assert_eq!(gate.in_flight(), 0);
     drop(answers);
@@ -182,7 +209,8 @@ fn an_answer_whose_body_nobody_will_read_frees_its_place_at_once() {
 fn a_status_that_speaks_of_overload_counts_when_the_body_is_through() {
     let (gate, ledger) = gate(1);
     for status in [503, 500, 200] {
-        let response = Response::builder().status(status).body(Full::new(Bytes::from_static(b"text"))).unwrap();
+        let response =
+            Response::builder().status(status).body(Full::new(Bytes::from_static(b"text"))).unwrap();
         let mut body = answered(&gate, response);
         assert!(matches!(assert_ready!(next(&mut body)), Some(Ok(_))));
     }
@@ -244,7 +272,9 @@ fn the_refusal_of_an_inner_gate_teaches_the_outer_one_nothing() {
     let mut service = ServiceBuilder::new()
         .layer(GateLayer::http(outer.clone()))
         .layer(GateLayer::http(inner.clone()))
-        .service_fn(|_: http::Request<()>| std::future::ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))));
+        .service_fn(|_: http::Request<()>| {
+            std::future::ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())))
+        });
     let refused = assert_ready_ok!(task::spawn(service.call(http::Request::new(()))).poll());
     assert_eq!(refused.status(), 503);
     assert_eq!(inner_ledger.read(&inner).refused, 1);

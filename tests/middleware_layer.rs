@@ -220,13 +220,15 @@ fn a_panic_gives_its_place_back_whether_in_the_call_or_in_its_future() {
         let layer = GateLayer::new(gate.clone()).when_full(when_full);
         let mut service = ServiceBuilder::new().layer(layer.clone()).service_fn(in_future);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _: Result<(), GateError<Infallible>> = assert_ready!(pin!(service.call(())).poll(&mut context));
+            let _: Result<(), GateError<Infallible>> =
+                assert_ready!(pin!(service.call(())).poll(&mut context));
         }));
         assert!(panicked.is_err());
         assert_eq!(gate.in_flight(), 0);
 
         let mut service = ServiceBuilder::new().layer(layer).service_fn(in_call);
-        let panicked = catch_unwind(AssertUnwindSafe(|| pin!(service.call(())).poll(&mut context).is_ready()));
+        let panicked =
+            catch_unwind(AssertUnwindSafe(|| pin!(service.call(())).poll(&mut context).is_ready()));
         assert!(panicked.is_err());
         assert_eq!(gate.in_flight(), 0);
     }
@@ -236,13 +238,13 @@ fn a_panic_gives_its_place_back_whether_in_the_call_or_in_its_future() {
 #[test]
 fn a_classifier_and_a_reader_of_the_users_own_are_asked() {
     let (gate, ledger) = gate(5);
-    let protocol = Plain::new()
-        .read(|weight: &u32, _| Request::DEFAULT.weighing(*weight))
-        .classify(|answer: &Result<u32, &str>| match answer {
+    let protocol = Plain::new().read(|weight: &u32, _| Request::DEFAULT.weighing(*weight)).classify(
+        |answer: &Result<u32, &str>| match answer {
             Err("timeout") => Outcome::Overload,
             Err(_) => Outcome::Failure,
             Ok(_) => Outcome::Success,
-        });
+        },
+    );
     let layer = GateLayer::speaking(protocol, gate.clone());
     let mut timing_out = ServiceBuilder::new().layer(layer.clone()).service_fn(|_| async { Err("timeout") });
     assert_ready_err!(task::spawn(timing_out.call(1)).poll());

@@ -15,8 +15,8 @@ use crate::{Clock, Gate, Outcome, SystemClock};
 
 /// Limits how many requests a client has under way.
 ///
-/// The token is held to the end of the response's body, its error, or its drop. A refusal is
-/// [`Error::Middleware`] with a [`Refusal`](crate::Refusal) inside. Put it nearer to the client than anything that
+/// The token is held to the end of the response's body, its error, or its drop; who drops a body unread has seen all
+/// it wanted, and the status stands. A refusal is [`Error::Middleware`] with a [`Refusal`](crate::Refusal) inside. Put it nearer to the client than anything that
 /// retries: attempts are then admitted and timed one by one, and none holds a place while it waits for the next.
 ///
 /// ```
@@ -119,7 +119,8 @@ impl Classify<Response, Error> for ByStatus {
 
 fn guard<C: Clock + 'static>(response: Response, token: Held<C>, outcome: Outcome) -> Response {
     let url = response.url().clone();
-    let mut response = GuardedBody::guard(HttpResponse::<Body>::from(response), token, outcome);
+    let mut response =
+        GuardedBody::guard(HttpResponse::<Body>::from(response), token, outcome, Outcome::Success);
     response.extensions_mut().extend(address(url));
     Response::from(response.map(Body::wrap))
 }

@@ -33,7 +33,9 @@ impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let mut status = Self::new(Code::Unavailable, refusal.to_string());
         if let Some(wait) = refusal.retry_after {
-            status.metadata_mut().insert("grpc-retry-pushback-ms", MetadataValue::from(whole_milliseconds(wait)));
+            status
+                .metadata_mut()
+                .insert("grpc-retry-pushback-ms", MetadataValue::from(whole_milliseconds(wait)));
         }
         status
     }

@@ -26,10 +26,13 @@ pin_project! {
     }
 }
 
-struct Guard<C: Clock> {
-    token: Held<C>,
-    /// If nothing worse comes.
+/// Holds a token, and releases it with what is then known of the outcome.
+pub(in crate::middleware) struct Guard<C: Clock> {
+    token: Option<Held<C>>,
+    /// If the body comes to its end.
     outcome: Outcome,
+    /// If it is dropped before that.
+    if_dropped: Outcome,
     /// What gRPC says of the outcome comes after the body.
     awaits_grpc_status: bool,
     /// Bytes still to come, where that is known: a server that has sent as many as it promised does not ask for more.
@@ -64,18 +67,35 @@ impl<B, C: Clock> GuardedBody<B, C> {
 
 impl<B: Body, C: Clock> GuardedBody<B, C> {
     /// Lets the body of `response` hold `token`, unless it has ended already.
-    pub(in crate::middleware) fn guard(response: Response<B>, token: Held<C>, outcome: Outcome) -> Response<Self> {
+    ///
+    /// If the body is dropped before its end, an answer that was no success by its head ends as its head says;
+    /// one that was ends with `early_drop`.
+    pub(in crate::middleware) fn guard(
+        response: Response<B>,
+        token: Held<C>,
+        outcome: Outcome,
+        early_drop: Outcome,
+    ) -> Response<Self> {
         let headers = response.headers();
         let awaits_grpc_status =
             outcome == Outcome::Success && is_grpc(headers) && grpc_status(headers).is_none();
         let promised = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        let remaining = response.body().size_hint().exact().or(promised);
-        let guard = Guard { token, outcome, awaits_grpc_status, remaining };
+        let guard = Guard {
+            token: Some(token),
+            outcome,
+            if_dropped: match outcome {
+                Outcome::Success if awaits_grpc_status => Outcome::Cancelled,
+                Outcome::Success => early_drop,
+                known => known,
+            },
+            awaits_grpc_status,
+            remaining: response.body().size_hint().exact().or(promised),
+        };
         let ended = response.body().is_end_stream() || guard.is_all_sent();
         response.map(|inner| {
             let mut body = Self { inner: Some(inner), guard: Some(guard) };
             if ended {
-                release(&mut body.guard);
+                end(&mut body.guard);
             }
             body
         })
@@ -100,15 +120,14 @@ impl<B: Body, C: Clock> Body for GuardedBody<B, C> {
                 guard.see(frame);
                 // Whoever sends the body may not ask again for what it knows to be the end.
                 if frame.is_trailers() || guard.is_all_sent() || inner.is_end_stream() {
-                    release(this.guard);
+                    end(this.guard);
                 }
             }
             (Some(Err(_)), Some(guard)) => {
-                guard.outcome = Outcome::Failure;
-                guard.awaits_grpc_status = false;
-                release(this.guard);
+                guard.fail();
+                end(this.guard);
             }
-            (None, _) => release(this.guard),
+            (None, _) => end(this.guard),
             (Some(_), None) => {}
         }
         Poll::Ready(frame)
@@ -134,16 +153,31 @@ impl<C: Clock> Guard<C> {
         }
     }
 
+    /// A body that breaks spoils a success; what was bad before remains what it was.
+    fn fail(&mut self) {
+        if self.outcome == Outcome::Success {
+            self.outcome = Outcome::Failure;
+        }
+        self.awaits_grpc_status = false;
+    }
+
     fn is_all_sent(&self) -> bool {
         self.remaining == Some(0)
     }
 }
 
-/// A gRPC call that ends without a status has failed.
-fn release<C: Clock>(guard: &mut Option<Guard<C>>) {
-    if let Some(guard) = guard.take() {
-        let outcome = if guard.awaits_grpc_status { Outcome::Failure } else { guard.outcome };
-        guard.token.release(outcome);
+impl<C: Clock> Drop for Guard<C> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            token.release(self.if_dropped);
+        }
+    }
+}
+
+/// Releases the token at the end of the body. A gRPC call that ends without a status has failed.
+fn end<C: Clock>(guard: &mut Option<Guard<C>>) {
+    if let Some(mut guard) = guard.take() {
+        guard.if_dropped = if guard.awaits_grpc_status { Outcome::Failure } else { guard.outcome };
     }
 }
 

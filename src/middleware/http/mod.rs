@@ -7,22 +7,24 @@ pub(super) mod refusal;
 use std::fmt;
 
 use goodput_algorithms::Instant;
-use http::{HeaderMap, HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderMap, HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header::CONTENT_TYPE,
+};
 use http_body::Body;
 
+pub(super) use self::body::Held;
 pub use self::{
     body::GuardedBody,
     outcome::{ByStatus, grpc_outcome, status_outcome},
     refusal::{REFUSAL_HEADER, grpc_refusal, http_refusal},
 };
-pub(super) use self::body::Held;
 use super::{Classify, Protocol, ReadRequest, SharedToken, Unmarked};
-use crate::{Clock, OwnedToken, Refusal, Request};
+use crate::{Clock, Outcome, OwnedToken, Refusal, Request};
 
 /// HTTP, and gRPC on it; a request says by its content type which of the two it is.
 ///
-/// The token is held to the end of the response's body, its error, or its drop; a body dropped before its end, as
-/// when a client disconnects, counts as cancelled. A refused HTTP request is answered 503 with `retry-after`, a
+/// The token is held to the end of the response's body, its error, or its drop. A body dropped before its end, as
+/// when a client disconnects, makes a cancelled request of a success; a status that says otherwise stands. A refused HTTP request is answered 503 with `retry-after`, a
 /// refused gRPC call `UNAVAILABLE` with `grpc-retry-pushback-ms`, where the gate can tell how long to wait. The
 /// [`Refusal`] itself is among the response's extensions.
 #[derive(Clone, Copy)]
@@ -32,6 +34,7 @@ pub struct Http<R = Unmarked, K = ByStatus> {
     hold_until: HoldUntil,
     shares_token: bool,
     refused_status: StatusCode,
+    early_drop: Outcome,
 }
 
 /// How long an admitted request holds its place.
@@ -57,6 +60,7 @@ impl Http {
             hold_until: HoldUntil::BodyEnd,
             shares_token: false,
             refused_status: StatusCode::SERVICE_UNAVAILABLE,
+            early_drop: Outcome::Cancelled,
         }
     }
 }
@@ -71,6 +75,7 @@ impl<R, K> Http<R, K> {
             hold_until: self.hold_until,
             shares_token: self.shares_token,
             refused_status: self.refused_status,
+            early_drop: self.early_drop,
         }
     }
 
@@ -85,7 +90,16 @@ impl<R, K> Http<R, K> {
             hold_until: self.hold_until,
             shares_token: self.shares_token,
             refused_status: self.refused_status,
+            early_drop: self.early_drop,
         }
+    }
+
+    /// The same for a client: a body that its reader drops before its end is a success if its status says so, since
+    /// the reader has seen all it wanted.
+    #[must_use]
+    pub fn for_client(mut self) -> Self {
+        self.early_drop = Outcome::Success;
+        self
     }
 
     /// The same, holding places until then.
@@ -143,8 +157,7 @@ where
     type Error = E;
 
     fn read(&self, request: &HttpRequest<A>, now: Instant) -> (Request, Note) {
-        let note =
-            Note { is_grpc: is_grpc(request.headers()), is_head: request.method() == Method::HEAD };
+        let note = Note { is_grpc: is_grpc(request.headers()), is_head: request.method() == Method::HEAD };
         (self.read.read(request, now), note)
     }
 
@@ -175,11 +188,13 @@ where
     ) -> Result<Self::Response, E> {
         let outcome = self.classify.outcome(&answer);
         match answer {
-            Ok(response) if is_head || self.hold_until == HoldUntil::Head || has_no_body(response.status()) => {
+            Ok(response)
+                if is_head || self.hold_until == HoldUntil::Head || has_no_body(response.status()) =>
+            {
                 token.release(outcome);
                 Ok(response.map(GuardedBody::free))
             }
-            Ok(response) => Ok(GuardedBody::guard(response, token, outcome)),
+            Ok(response) => Ok(GuardedBody::guard(response, token, outcome, self.early_drop)),
             Err(error) => {
                 token.release(outcome);
                 Err(error)
@@ -210,7 +225,8 @@ impl<R, K> fmt::Debug for Http<R, K> {
 
 fn is_grpc(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).is_some_and(|kind| {
-        kind.strip_prefix(b"application/grpc").is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+        kind.strip_prefix(b"application/grpc")
+            .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
     })
 }
 

@@ -18,7 +18,9 @@ impl<B, E> Classify<Response<B>, E> for ByStatus {
         if response.extensions().get::<Refusal>().is_some() {
             return Outcome::Cancelled;
         }
-        if is_grpc(response.headers()) && let Some(code) = grpc_status(response.headers()) {
+        if is_grpc(response.headers())
+            && let Some(code) = grpc_status(response.headers())
+        {
             return grpc_outcome(code);
         }
         status_outcome(response.status())
@@ -98,7 +100,10 @@ mod tests {
     #[test]
     fn a_grpc_status_in_the_head_counts_although_the_http_status_is_200() {
         let answer = |code: &str| {
-            Response::builder().header(CONTENT_TYPE, "application/grpc+proto").header("grpc-status", code).body(())
+            Response::builder()
+                .header(CONTENT_TYPE, "application/grpc+proto")
+                .header("grpc-status", code)
+                .body(())
         };
         assert_eq!(outcome(answer("14").unwrap()), Outcome::Overload);
         assert_eq!(outcome(answer("5").unwrap()), Outcome::Success);
