@@ -24,7 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new().route("/", get(answer));
     tokio::spawn(async move { axum::serve(listener, app).await });
 
-    let settings = AimdSettings { initial: 1, min: 1, ..AimdSettings::default() };
+    let settings = AimdSettings { initial: 1, min: 1, backoff_ratio: 0.5, ..AimdSettings::default() };
     let gate = Gate::builder(Box::new(Aimd::new(settings)?)).name("upstream").max_waiting(1_000).build();
     let client = ClientBuilder::new(Client::new()).with(GateMiddleware::new(gate.clone())).build();
 
@@ -37,9 +37,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (mut served, mut refused_there) = (0, 0);
     while let Some(status) = requests.join_next().await {
         if status?? == StatusCode::OK {
-            served += 1
+            served += 1;
         } else {
-            refused_there += 1
+            refused_there += 1;
         }
         if (served + refused_there) % 200 == 0 {
             println!("limit {:>2}: {served} served, {refused_there} refused by the server", gate.limit());

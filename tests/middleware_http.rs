@@ -78,7 +78,9 @@ fn answered<B: Body>(gate: &Gate, response: Response<B>) -> GuardedBody<B> {
     exchange(Http::new(), gate, http::Request::new(()), response).into_body()
 }
 
-fn next<B: Body + Unpin>(body: &mut GuardedBody<B>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+type NextFrame<B> = Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>;
+
+fn next<B: Body + Unpin>(body: &mut GuardedBody<B>) -> Poll<NextFrame<B>> {
     task::spawn(body.frame()).poll()
 }
 
