@@ -30,12 +30,16 @@ pub enum WhenFull {
 /// let gate = Gate::new(Fixed::new(FixedSettings { limit: 1 }).unwrap());
 /// let mut service = ServiceBuilder::new()
 ///     .layer(GateLayer::new(gate))
-///     .service_fn(|name: &'static str| async move { Ok::<_, std::io::Error>(format!("hello {name}")) });
+///     .service_fn(|name: &'static str| async move {
+///         tokio::task::yield_now().await;
+///         Ok::<_, std::io::Error>(format!("hello {name}"))
+///     });
 ///
 /// let first = service.ready().await.unwrap().call("first");
 /// let second = service.ready().await.unwrap().call("second");
-/// assert!(matches!(second.await, Err(GateError::Refused(_))));
-/// assert_eq!(first.await.unwrap(), "hello first");
+/// let (first, second) = tokio::join!(first, second);
+/// assert_eq!(first.unwrap(), "hello first");
+/// assert!(matches!(second, Err(GateError::Refused(_))));
 /// # }
 /// ```
 pub struct GateLayer<P = Plain, C: Clock = SystemClock> {
