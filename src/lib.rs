@@ -17,6 +17,8 @@
 mod clock;
 mod criticality;
 mod gate;
+#[cfg(feature = "tower")]
+pub mod middleware;
 mod outcome;
 mod refusal;
 mod request;

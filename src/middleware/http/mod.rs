@@ -1,0 +1,236 @@
+//! HTTP and gRPC: outcomes by status, bodies that hold tokens, and what the refused are told.
+
+mod body;
+mod outcome;
+pub(super) mod refusal;
+
+use std::fmt;
+
+use goodput_algorithms::Instant;
+use http::{
+    HeaderMap, HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header::CONTENT_TYPE,
+};
+use http_body::Body;
+
+pub(super) use self::body::Held;
+pub use self::{
+    body::GuardedBody,
+    outcome::{ByStatus, grpc_outcome, status_outcome},
+    refusal::{REFUSAL_HEADER, grpc_refusal, http_refusal},
+};
+use super::{Classify, Protocol, ReadRequest, SharedToken, Unmarked};
+use crate::{Clock, Outcome, OwnedToken, Refusal, Request};
+
+/// HTTP, and gRPC on it; a request says by its content type which of the two it is.
+///
+/// The token is held to the end of the response's body, its error, or its drop. A body dropped before its end, as
+/// when a client disconnects, makes a cancelled request of a success; a status that says otherwise stands. A refused HTTP request is answered 503 with `retry-after`, a
+/// refused gRPC call `UNAVAILABLE` with `grpc-retry-pushback-ms`, where the gate can tell how long to wait. The
+/// [`Refusal`] itself is among the response's extensions.
+#[derive(Clone, Copy)]
+pub struct Http<R = Unmarked, K = ByStatus> {
+    read: R,
+    classify: K,
+    hold_until: HoldUntil,
+    shares_token: bool,
+    refused_status: StatusCode,
+    early_drop: Outcome,
+}
+
+/// How long an admitted request holds its place.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum HoldUntil {
+    /// To the end of the response's body. Its time counts as latency, and so does the time that a slow client
+    /// takes to read it.
+    #[default]
+    BodyEnd,
+    /// Until the head of the response is there. For bodies that cost the service nothing, as files on their way
+    /// to slow clients. The status of a gRPC call, which comes after the body, is then not seen.
+    Head,
+}
+
+impl Http {
+    /// All requests alike; outcomes by status ([`ByStatus`]); places held to the end of the body; 503 for the
+    /// refused.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            read: Unmarked,
+            classify: ByStatus,
+            hold_until: HoldUntil::BodyEnd,
+            shares_token: false,
+            refused_status: StatusCode::SERVICE_UNAVAILABLE,
+            early_drop: Outcome::Cancelled,
+        }
+    }
+}
+
+impl<R, K> Http<R, K> {
+    /// The same with another way to read requests: a closure `Fn(&http::Request<B>, Instant) -> Request`.
+    #[must_use]
+    pub fn read<Q>(self, read: Q) -> Http<Q, K> {
+        Http {
+            read,
+            classify: self.classify,
+            hold_until: self.hold_until,
+            shares_token: self.shares_token,
+            refused_status: self.refused_status,
+            early_drop: self.early_drop,
+        }
+    }
+
+    /// The same with another way to tell outcomes: a closure `Fn(&Result<http::Response<B>, E>) -> Outcome`.
+    ///
+    /// The status that follows the body of a gRPC call is still read if this says success.
+    #[must_use]
+    pub fn classify<L>(self, classify: L) -> Http<R, L> {
+        Http {
+            read: self.read,
+            classify,
+            hold_until: self.hold_until,
+            shares_token: self.shares_token,
+            refused_status: self.refused_status,
+            early_drop: self.early_drop,
+        }
+    }
+
+    /// The same for a client: a body that its reader drops before its end is a success if its status says so, since
+    /// the reader has seen all it wanted.
+    #[must_use]
+    pub fn for_client(mut self) -> Self {
+        self.early_drop = Outcome::Success;
+        self
+    }
+
+    /// The same, holding places until then.
+    #[must_use]
+    pub fn hold_until(mut self, hold_until: HoldUntil) -> Self {
+        self.hold_until = hold_until;
+        self
+    }
+
+    /// The same, with a [`SharedToken`] among the extensions of each admitted request. A handler takes a clone
+    /// along into work that outlives it.
+    #[must_use]
+    pub fn share_token(mut self) -> Self {
+        self.shares_token = true;
+        self
+    }
+
+    /// The same, with 429 and `RESOURCE_EXHAUSTED` for the refused instead of 503 and `UNAVAILABLE`.
+    #[must_use]
+    pub fn refuse_with_429(mut self) -> Self {
+        self.refused_status = StatusCode::TOO_MANY_REQUESTS;
+        self
+    }
+}
+
+/// What is remembered of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    is_grpc: bool,
+    is_head: bool,
+}
+
+/// What is held while a request is worked on.
+pub struct HeldExchange<C: Clock> {
+    token: Held<C>,
+    is_head: bool,
+}
+
+impl<C: Clock> fmt::Debug for HeldExchange<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeldExchange").finish_non_exhaustive()
+    }
+}
+
+impl<A, B, E, C, R, K> Protocol<HttpRequest<A>, Response<B>, E, C> for Http<R, K>
+where
+    B: Body,
+    C: Clock + 'static,
+    R: ReadRequest<HttpRequest<A>>,
+    K: Classify<Response<B>, E>,
+{
+    type Note = Note;
+    type Held = HeldExchange<C>;
+    type Response = Response<GuardedBody<B, C>>;
+    type Error = E;
+
+    fn read(&self, request: &HttpRequest<A>, now: Instant) -> (Request, Note) {
+        let note = Note { is_grpc: is_grpc(request.headers()), is_head: request.method() == Method::HEAD };
+        (self.read.read(request, now), note)
+    }
+
+    fn refused(&self, refusal: Refusal, note: Note) -> Result<Self::Response, E> {
+        let head = if note.is_grpc {
+            grpc_refusal(&refusal, self.refused_status)
+        } else {
+            http_refusal(&refusal, self.refused_status)
+        };
+        Ok(head.map(|()| GuardedBody::empty()))
+    }
+
+    fn admitted(&self, request: &mut HttpRequest<A>, token: OwnedToken<C>, note: Note) -> HeldExchange<C> {
+        let token = if self.shares_token {
+            let shared = SharedToken::new(token);
+            request.extensions_mut().insert(shared.clone());
+            Held::Shared(shared)
+        } else {
+            Held::Alone(token)
+        };
+        HeldExchange { token, is_head: note.is_head }
+    }
+
+    fn answered(
+        &self,
+        answer: Result<Response<B>, E>,
+        HeldExchange { token, is_head }: HeldExchange<C>,
+    ) -> Result<Self::Response, E> {
+        let outcome = self.classify.outcome(&answer);
+        match answer {
+            Ok(response)
+                if is_head || self.hold_until == HoldUntil::Head || has_no_body(response.status()) =>
+            {
+                token.release(outcome);
+                Ok(response.map(GuardedBody::free))
+            }
+            Ok(response) => Ok(GuardedBody::guard(response, token, outcome, self.early_drop)),
+            Err(error) => {
+                token.release(outcome);
+                Err(error)
+            }
+        }
+    }
+
+    fn broken(&self, error: E) -> E {
+        error
+    }
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R, K> fmt::Debug for Http<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("hold_until", &self.hold_until)
+            .field("shares_token", &self.shares_token)
+            .field("refused_status", &self.refused_status)
+            .finish_non_exhaustive()
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes).is_some_and(|kind| {
+        kind.strip_prefix(b"application/grpc")
+            .is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+    })
+}
+
+/// Answers whose body a server never looks at (RFC 9110, section 6.4.1).
+fn has_no_body(status: StatusCode) -> bool {
+    status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+}
