@@ -14,19 +14,51 @@
 //! }
 //! ```
 
+mod child;
+mod client;
 mod clock;
 mod criticality;
+mod deadline;
 mod gate;
+mod key;
+mod keyed;
+mod load;
 #[cfg(feature = "tower")]
 pub mod middleware;
 mod outcome;
+mod priority;
+mod producer;
 mod refusal;
 mod request;
+mod share;
+mod waiting;
 
+pub use child::{ChildGate, ChildToken};
+pub use client::{
+    Backoff, BackoffSettings, Call, Failure, GiveUp, GiveUpReason, Jitter, PaymentSettings, PushBack,
+    Retries, RetryBudget, RetryBudgetSettings, RetryQuota, RetryQuotaSettings, RetrySettings,
+    RetryThrottling, RetryThrottlingSettings, Throttle, ThrottleSettings,
+};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use criticality::Criticality;
+pub use deadline::{DeadlineHeader, DeadlineUnit, InvalidDeadline};
 pub use gate::{Acquire, Gate, GateBuilder, OwnedToken, Snapshot, TimedDecision, Token};
 pub use goodput_algorithms as algorithms;
+pub use key::Key;
+pub use keyed::{KeyedGates, KeyedSettings};
+pub use load::{Degradation, DegradationSettings, Load, LoadSample, LoadSettings};
 pub use outcome::Outcome;
-pub use refusal::{Refusal, RefusalReason};
+pub use priority::{
+    CohortSettings, Cohorts, CriticalityShares, PartitionSettings, Partitions, PartitionsSettings, Quota,
+    RateQuota, TenantSettings, Tenants,
+};
+pub use producer::PushBackQueue;
+pub use refusal::{
+    Answers, GrpcAnswer, GrpcCode, HttpAnswer, OVERLOADED_HEADER, OVERLOADED_VALUE, QuotaStatus, Refusal,
+    RefusalReason, retry_after, spread,
+};
 pub use request::Request;
+pub use share::{Allowance, Share};
+pub use waiting::{
+    CoDelSettings, Fit, Joined, Order, QueueBound, Served, Ticket, Waiter, WaitingRoom, WaitingSettings,
+};
