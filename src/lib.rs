@@ -20,7 +20,10 @@ mod gate;
 mod outcome;
 mod refusal;
 mod request;
+mod sync;
 
+#[cfg(feature = "quanta")]
+pub use clock::TscClock;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use criticality::Criticality;
 pub use gate::{Acquire, Gate, GateBuilder, OwnedToken, Snapshot, TimedDecision, Token};
