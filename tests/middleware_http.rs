@@ -9,6 +9,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use bytes::Bytes;
 use goodput::{
     Gate, Outcome, Refusal, Request,
     middleware::{GateLayer, GuardedBody, Http, SharedToken, WhenFull, http::HoldUntil},
@@ -16,7 +17,7 @@ use goodput::{
 use http::{HeaderMap, Method, Response};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full};
-use hyper::body::Bytes;
+
 use support::{Ended, gate};
 use tokio::sync::mpsc;
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok, task};

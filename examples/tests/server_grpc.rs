@@ -1,8 +1,9 @@
 //! A tonic server and a tonic client behind gates, on real sockets. One thread runs both, and all waiting is on
 //! channels, so every count below is exact.
 
-#[path = "../examples/tonic/echo.rs"]
+#[path = "../tonic/echo.rs"]
 mod echo;
+#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

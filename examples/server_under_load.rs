@@ -5,13 +5,11 @@
 //!
 //! `cargo run --release --example server_under_load`
 
-mod load;
-
 use std::{error::Error, time::Duration};
 
 use axum::{Router, routing::get};
 use goodput::{Gate, algorithms::Algorithm, middleware::GateLayer};
-use load::{Answer, Phase, Report};
+use goodput_examples::{Answer, Phase, Report};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, mpsc},
@@ -49,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tokio::spawn(async move { axum::serve(listener, app).await });
 
     let (sender, mut reports) = mpsc::unbounded_channel();
-    let load = tokio::spawn(load::run(url, &PHASES, sender));
+    let load = tokio::spawn(goodput_examples::run(url, &PHASES, sender));
 
     println!("   sent/s  limit  in flight  served/s  p50 ms  p99 ms  refused/s  p50 ms  p99 ms  failed");
     let mut ticks = interval_at(Instant::now() + REPORT_EVERY, REPORT_EVERY);

@@ -1,6 +1,7 @@
 //! An axum server and a hyper server behind gates, on real sockets. One thread runs clients and server, and all
 //! waiting is on channels, so every count below is exact.
 
+#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};

@@ -12,28 +12,28 @@ use tokio::{
 
 /// So many requests a second, for so long.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Phase {
-    pub(crate) per_second: u32,
-    pub(crate) lasting: Duration,
+pub struct Phase {
+    pub per_second: u32,
+    pub lasting: Duration,
 }
 
 /// How one request ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Report {
-    pub(crate) answer: Answer,
+pub struct Report {
+    pub answer: Answer,
     /// From the instant at which it was due to leave.
-    pub(crate) latency: Duration,
+    pub latency: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Answer {
+pub enum Answer {
     Served,
     Refused,
     Failed,
 }
 
 /// Sends requests to `url` as the phases say, and reports on each. Ends when the last has left.
-pub(crate) async fn run(url: String, phases: &[Phase], reports: mpsc::UnboundedSender<Report>) {
+pub async fn run(url: String, phases: &[Phase], reports: mpsc::UnboundedSender<Report>) {
     let client = Client::new();
     let start = Instant::now();
     for due in schedule(phases) {
