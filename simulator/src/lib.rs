@@ -47,6 +47,7 @@ mod figures;
 mod limits;
 mod oracle;
 mod random;
+mod random_scenarios;
 mod scenario;
 pub mod score;
 mod suite;
@@ -56,6 +57,7 @@ mod world;
 pub use figures::{ClientFigures, Counts, Part, Refusals, Summary};
 pub use limits::Limits;
 pub use oracle::Oracle;
+pub use random_scenarios::{random_scenario, random_scenario_text};
 pub use scenario::{
     Bursts, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Jitter, Listed, Open, Pauses, Pool,
     Process, RateChange, Retries, RetryOn, Scenario, ScenarioError, Segment, Service, ServiceChange, Sharing,
