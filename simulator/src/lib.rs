@@ -45,17 +45,24 @@
 
 mod figures;
 mod limits;
+mod oracle;
 mod random;
+mod random_scenarios;
 mod scenario;
+pub mod score;
+mod suite;
 mod trace;
 mod world;
 
 pub use figures::{ClientFigures, Counts, Part, Refusals, Summary};
 pub use limits::Limits;
+pub use oracle::Oracle;
+pub use random_scenarios::{random_scenario, random_scenario_text};
 pub use scenario::{
     Bursts, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Jitter, Listed, Open, Pauses, Pool,
     Process, RateChange, Retries, RetryOn, Scenario, ScenarioError, Segment, Service, ServiceChange, Sharing,
     Sine, Starts, Usl, Work,
 };
+pub use suite::{SUITE, suite};
 pub use trace::{DoorDecision, Moment, Trace};
 pub use world::{Measure, Run, run};

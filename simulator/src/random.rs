@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     Work = 2,
     Errors = 3,
     Waits = 4,
+    Scenarios = 100,
 }
 
 /// A stream of random numbers: xoshiro256++, with `libm` for whatever is not exact arithmetic.

@@ -95,7 +95,7 @@ impl Scenario {
 
 impl Usl {
     /// How many requests' worth of work the service does at once where it does most.
-    fn peak(&self) -> f64 {
+    pub(crate) fn peak(&self) -> f64 {
         if self.crosstalk == 0.0 {
             return 1.0 / self.contention;
         }

@@ -1,0 +1,176 @@
+//! Who is compared.
+
+use goodput::algorithms::Algorithm;
+use serde::Serialize;
+use thiserror::Error;
+use toml::{Table, Value};
+
+/// To be fair, no algorithm's bounds decide: its least limit is at most this in a comparison,
+const LEAST: i64 = 1;
+/// and its greatest at least this.
+const GREATEST: i64 = 20_000;
+
+/// An algorithm under the name by which it is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contestant {
+    /// As in tables.
+    pub(crate) name: String,
+    /// The algorithm with its settings.
+    pub(crate) algorithm: Algorithm,
+}
+
+/// Everyone: each algorithm with its defaults but for wide bounds, with its own bounds where they are narrower
+/// (`_stock`), the classic ones in windows of a second, and four constant limits as controls.
+pub(crate) fn contestants() -> Vec<Contestant> {
+    let mut everyone = Vec::new();
+    for algorithm in Algorithm::all_defaults() {
+        if matches!(algorithm, Algorithm::Fixed(_)) {
+            continue;
+        }
+        let name = algorithm.name();
+        everyone.extend(Contestant::parse(name));
+        let stock = Contestant { name: format!("{name}_stock"), algorithm };
+        if everyone.last().is_none_or(|wide| wide.algorithm != stock.algorithm) {
+            everyone.push(stock);
+        }
+    }
+    let controls = ["vegas_win", "gradient_win", "fixed:10", "fixed:50", "fixed:200", "fixed:1000"];
+    everyone.extend(controls.into_iter().filter_map(|name| Contestant::parse(name).ok()));
+    everyone
+}
+
+impl Contestant {
+    /// Reads what a command line says: a name as in a config file; `fixed:50`; or a name with settings, as
+    /// `vegas:initial=50,smoothing=0.5` (values as in a config file, quotation marks around texts may be left out).
+    ///
+    /// Bounds are widened to 1 and 20,000 where the settings have narrower ones, unless the name ends in `_stock` or
+    /// they are given. `vegas_win` and `gradient_win` are those two in [windows](goodput::algorithms::Windowed) of a
+    /// second, as `windowed` is for gradient2.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidContestant`] names the algorithm or the setting at fault, and says what would be right.
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidContestant> {
+        let wrong = |problem: String| InvalidContestant { text: text.to_owned(), problem };
+        let (name, given) = text.split_once(':').unwrap_or((text, ""));
+        let (name, stock) = name.strip_suffix("_stock").map_or((name, false), |name| (name, true));
+        let mut settings = match name.strip_suffix("_win") {
+            Some(inner) => {
+                let mut table = Table::from_iter([("algorithm".into(), "windowed".into())]);
+                table.insert("inner".into(), Table::from_iter([("algorithm".into(), inner.into())]).into());
+                table
+            }
+            None => Table::from_iter([("algorithm".into(), name.into())]),
+        };
+        let plain: Algorithm = Value::Table(settings.clone())
+            .try_into()
+            .map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+        if !stock {
+            settings = to_table(&plain).map_err(wrong)?;
+            widen(&mut settings);
+        }
+        for assignment in split_outside_brackets(given) {
+            assign(&mut settings, name, assignment).map_err(wrong)?;
+        }
+        let algorithm: Algorithm = Value::Table(settings)
+            .try_into()
+            .map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
+        algorithm.build().map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { name: text.to_owned(), algorithm })
+    }
+
+    /// Reads several, with commas between. A piece like `key=value` belongs to the one before it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Contestant::parse`].
+    pub(crate) fn parse_list(text: &str) -> Result<Vec<Self>, InvalidContestant> {
+        let mut texts: Vec<String> = Vec::new();
+        for piece in split_outside_brackets(text) {
+            let continues = piece.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+            match texts.last_mut() {
+                Some(last) if continues => {
+                    last.push(',');
+                    last.push_str(piece);
+                }
+                _ => texts.push(piece.trim().to_owned()),
+            }
+        }
+        texts.iter().map(|text| Self::parse(text)).collect()
+    }
+}
+
+/// An algorithm that cannot be read.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("algorithm `{text}`: {problem}")]
+pub(crate) struct InvalidContestant {
+    /// What was read.
+    pub(crate) text: String,
+    /// What is wrong with it, and what would be right.
+    pub(crate) problem: String,
+}
+
+fn to_table(settings: &impl Serialize) -> Result<Table, String> {
+    Table::try_from(settings).map_err(|error| error.to_string())
+}
+
+/// Widens bounds, also of an algorithm within.
+fn widen(settings: &mut Table) {
+    for (key, value) in settings {
+        match (key.as_str(), value) {
+            ("min", Value::Integer(min)) => *min = (*min).min(LEAST),
+            ("max", Value::Integer(max)) => *max = (*max).max(GREATEST),
+            ("inner", Value::Table(inner)) => widen(inner),
+            _ => {}
+        }
+    }
+}
+
+/// `key=value`, or for `fixed` the bare limit. A key may be a path, as `windowing.max_window`.
+fn assign(settings: &mut Table, name: &str, assignment: &str) -> Result<(), String> {
+    let (key, value) = match assignment.split_once('=') {
+        Some((key, value)) => (key.trim(), value.trim()),
+        None if name == "fixed" => ("limit", assignment.trim()),
+        None => return Err(format!("`{assignment}` is not a setting; write name=value")),
+    };
+    let quoted = || toml::from_str::<Table>(&format!("{key} = {value:?}"));
+    let parsed = toml::from_str::<Table>(&format!("{key} = {value}"))
+        .or_else(|_| quoted())
+        .map_err(|error| error.message().to_owned())?;
+    merge(settings, parsed);
+    Ok(())
+}
+
+fn merge(into: &mut Table, from: Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(new)) if !new.contains_key("algorithm") => {
+                merge(inner, new)
+            }
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+/// The pieces between commas that stand outside brackets and quotation marks.
+fn split_outside_brackets(text: &str) -> Vec<&str> {
+    let (mut depth, mut quoted, mut start) = (0_i32, false, 0);
+    let mut pieces = Vec::new();
+    for (index, character) in text.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            '{' | '[' if !quoted => depth += 1,
+            '}' | ']' if !quoted => depth -= 1,
+            ',' if !quoted && depth <= 0 => {
+                pieces.push(&text[start..index]);
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces.retain(|piece| !piece.trim().is_empty());
+    pieces
+}
