@@ -13,22 +13,29 @@ use tokio::{
 /// So many requests a second, for so long.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
+    /// How many, evenly spaced.
     pub per_second: u32,
+    /// For how long.
     pub lasting: Duration,
 }
 
 /// How one request ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
+    /// What came back.
     pub answer: Answer,
     /// From the instant at which it was due to leave.
     pub latency: Duration,
 }
 
+/// What came back.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
+    /// A success with its whole body.
     Served,
+    /// 503.
     Refused,
+    /// Anything else, or nothing.
     Failed,
 }
 
