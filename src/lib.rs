@@ -31,6 +31,7 @@ mod producer;
 mod refusal;
 mod request;
 mod share;
+mod sync;
 mod waiting;
 
 pub use child::{ChildGate, ChildToken};
@@ -39,6 +40,8 @@ pub use client::{
     Retries, RetryBudget, RetryBudgetSettings, RetryQuota, RetryQuotaSettings, RetrySettings,
     RetryThrottling, RetryThrottlingSettings, Throttle, ThrottleSettings,
 };
+#[cfg(feature = "quanta")]
+pub use clock::TscClock;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use criticality::Criticality;
 pub use deadline::{DeadlineHeader, DeadlineUnit, InvalidDeadline};

@@ -1,24 +1,32 @@
 //! The shared door of a service.
 
 mod acquire;
+mod door;
 mod observer;
+mod shared;
 mod snapshot;
+mod stripe;
+mod stripes;
+mod thread_index;
 mod token;
+mod waiters;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    num::NonZero,
+    sync::{Arc, LazyLock},
+    thread,
 };
 
-use goodput_algorithms::{Instant, Limiter, State};
+use goodput_algorithms::{Limiter, State};
 
+pub(crate) use self::shared::{Admitted, Shared};
 pub use self::{
     acquire::Acquire,
     snapshot::{Snapshot, TimedDecision},
     token::{OwnedToken, Token},
 };
-use self::{acquire::Waiters, observer::Observer};
-use crate::{Clock, Outcome, Refusal, RefusalReason, Request, SystemClock};
+use crate::{Clock, Refusal, Request, SystemClock};
 
 /// The shared door of a service: admits as many requests as the limiter allows, and refuses or queues the rest.
 ///
@@ -36,7 +44,13 @@ impl Gate {
     /// A gate to be configured.
     #[must_use]
     pub fn builder(limiter: Box<dyn Limiter>) -> GateBuilder<SystemClock> {
-        GateBuilder { limiter, clock: SystemClock::new(), name: String::from("default"), max_waiting: 0 }
+        GateBuilder {
+            limiter,
+            clock: SystemClock::new(),
+            name: String::from("default"),
+            max_waiting: 0,
+            stripes: default_stripes(),
+        }
     }
 }
 
@@ -65,7 +79,7 @@ impl<C: Clock> Gate<C> {
     ///
     /// [`Refusal`] if it does not fit.
     pub fn try_acquire_for(&self, request: &Request) -> Result<Token<'_, C>, Refusal> {
-        let admitted = self.shared.try_admit(request)?;
+        let admitted = self.shared.try_admit(request.weight.max(1))?;
         Ok(Token::new(&self.shared, admitted))
     }
 
@@ -75,7 +89,7 @@ impl<C: Clock> Gate<C> {
     ///
     /// [`Refusal`] if it does not fit.
     pub fn try_acquire_owned(&self, request: &Request) -> Result<OwnedToken<C>, Refusal> {
-        let admitted = self.shared.try_admit(request)?;
+        let admitted = self.shared.try_admit(request.weight.max(1))?;
         Ok(OwnedToken::new(Arc::clone(&self.shared), admitted))
     }
 
@@ -86,7 +100,7 @@ impl<C: Clock> Gate<C> {
 
     /// Lets the limiter act on the passing of time alone, as at the end of a window without traffic.
     pub fn tick(&self) {
-        self.shared.observe_time();
+        self.shared.look_at_time();
     }
 
     /// Replaces the limiter. Tokens that are out stay valid, and count against the new limit.
@@ -97,45 +111,37 @@ impl<C: Clock> Gate<C> {
     /// Requests that may be in flight.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.shared.lock().limit
+        self.shared.occupancy().limit()
     }
 
     /// Requests in flight, by weight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.shared.lock().in_flight
+        self.shared.occupancy().in_flight() as usize
     }
 
     /// Requests that wait to be admitted.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.shared.lock().waiters.len()
+        self.shared.waiters().len()
     }
 
     /// What the gate knows, for a person who looks.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let door = self.shared.lock();
-        Snapshot {
-            name: self.shared.name.clone(),
-            limit: door.limit,
-            in_flight: door.in_flight,
-            waiting: door.waiters.len(),
-            decisions: door.observer.decisions(),
-            state: door.observer.limiter_state(),
-        }
+        self.shared.snapshot()
     }
 
     /// The limiter's inner state, to resume from after a restart.
     #[must_use]
     pub fn limiter_state(&self) -> State {
-        self.shared.lock().observer.limiter_state()
+        self.shared.limiter_state()
     }
 
     /// The clock that the gate reads.
     #[must_use]
     pub fn clock(&self) -> &C {
-        &self.shared.clock
+        self.shared.clock()
     }
 }
 
@@ -158,6 +164,7 @@ pub struct GateBuilder<C: Clock = SystemClock> {
     clock: C,
     name: String,
     max_waiting: usize,
+    stripes: usize,
 }
 
 impl<C: Clock> GateBuilder<C> {
@@ -171,7 +178,13 @@ impl<C: Clock> GateBuilder<C> {
     /// Another clock.
     #[must_use]
     pub fn clock<D: Clock>(self, clock: D) -> GateBuilder<D> {
-        GateBuilder { clock, limiter: self.limiter, name: self.name, max_waiting: self.max_waiting }
+        GateBuilder {
+            clock,
+            limiter: self.limiter,
+            name: self.name,
+            max_waiting: self.max_waiting,
+            stripes: self.stripes,
+        }
     }
 
     /// How many requests may wait for room. Default 0: refuse at once.
@@ -181,116 +194,24 @@ impl<C: Clock> GateBuilder<C> {
         self
     }
 
+    /// How many threads note what they observe each in a stripe of its own, without a thought for the others; more
+    /// threads than that take turns at two further ones. A stripe takes 640 bytes. Default: twice the machine's
+    /// processors, at most 64.
+    #[must_use]
+    pub const fn stripes(mut self, stripes: usize) -> Self {
+        self.stripes = stripes;
+        self
+    }
+
     /// The gate.
     pub fn build(self) -> Gate<C> {
-        let now = self.clock.now();
-        let door = Door {
-            limit: self.limiter.limit(),
-            in_flight: 0,
-            waiters: Waiters::new(self.max_waiting),
-            observer: Observer::new(self.limiter, now),
-        };
-        Gate { shared: Arc::new(Shared { clock: self.clock, name: self.name, door: Mutex::new(door) }) }
+        Gate { shared: Arc::new(Shared::new(self)) }
     }
 }
 
-pub(crate) struct Shared<C> {
-    clock: C,
-    name: String,
-    door: Mutex<Door>,
-}
-
-struct Door {
-    limit: usize,
-    in_flight: usize,
-    waiters: Waiters,
-    observer: Observer,
-}
-
-/// What a token remembers of its admission.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Admitted {
-    at: Instant,
-    weight: u32,
-    in_flight: usize,
-}
-
-impl<C: Clock> Shared<C> {
-    fn try_admit(&self, request: &Request) -> Result<Admitted, Refusal> {
-        let now = self.clock.now();
-        let mut door = self.lock();
-        if !door.waiters.is_empty() || !door.fits(request.weight) {
-            return Err(door.refuse(RefusalReason::LimitReached));
-        }
-        Ok(door.admit(request.weight, now))
-    }
-
-    fn release(&self, admitted: Admitted, outcome: Outcome) {
-        let now = self.clock.now();
-        let mut door = self.lock();
-        door.leave(admitted, now);
-        door.observer.record(admitted, now, outcome);
-        door.follow_limiter(now);
-    }
-
-    fn observe_time(&self) {
-        let now = self.clock.now();
-        let mut door = self.lock();
-        door.follow_limiter(now);
-    }
-
-    fn replace_limiter(&self, limiter: Box<dyn Limiter>) {
-        let now = self.clock.now();
-        let mut door = self.lock();
-        door.observer.replace(limiter, now);
-        door.limit = door.observer.limit();
-        door.wake_as_many_as_fit();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Door> {
-        self.door.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Door {
-    fn fits(&self, weight: u32) -> bool {
-        let room = self.limit.saturating_sub(self.in_flight);
-        weight as usize <= room || (self.in_flight == 0 && self.limit > 0)
-    }
-
-    fn admit(&mut self, weight: u32, now: Instant) -> Admitted {
-        self.in_flight += weight as usize;
-        self.observer.enter(weight, now, self.in_flight >= self.limit);
-        Admitted { at: now, weight, in_flight: self.in_flight }
-    }
-
-    fn refuse(&mut self, reason: RefusalReason) -> Refusal {
-        self.observer.refuse();
-        Refusal { reason, limit: self.limit, in_flight: self.in_flight, retry_after: None }
-    }
-
-    fn leave(&mut self, admitted: Admitted, now: Instant) {
-        self.in_flight -= admitted.weight as usize;
-        self.observer.leave(admitted.weight, now);
-        self.wake_as_many_as_fit();
-    }
-
-    fn follow_limiter(&mut self, now: Instant) {
-        if self.observer.close_window_if_due(now) {
-            self.limit = self.observer.limit();
-            self.wake_as_many_as_fit();
-        }
-    }
-
-    fn wake_as_many_as_fit(&mut self) {
-        let mut room = self.limit.saturating_sub(self.in_flight);
-        for waiter in self.waiters.iter() {
-            let alone = self.in_flight == 0 && room == self.limit;
-            if waiter.weight as usize > room && !alone {
-                break;
-            }
-            room = room.saturating_sub(waiter.weight as usize);
-            waiter.waker.wake_by_ref();
-        }
-    }
+/// Threads that wait for a processor are many, but those that run are few.
+fn default_stripes() -> usize {
+    static STRIPES: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(8, NonZero::get).saturating_mul(2).min(64));
+    *STRIPES
 }

@@ -1,41 +1,119 @@
-//! Collects windows as the limiter asks for them, and tells it when one closes.
+//! Collects windows from the stripes as the limiter asks for them, and tells it when one closes.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::atomic::Ordering};
 
 use goodput_algorithms::{Instant, Latencies, Limiter, State, Window, WindowRule};
 
-use super::{Admitted, TimedDecision};
-use crate::Outcome;
+use super::{
+    TimedDecision,
+    door::Door,
+    stripe::{Collected, Stripe},
+    stripes::Stripes,
+};
+use crate::sync::{AtomicU64, spin_loop};
 
 /// How many decisions a snapshot remembers.
 const REMEMBERED_DECISIONS: usize = 32;
 
+/// How often a collector looks whether a writer has left before it goes on without him.
+const PATIENCE: usize = if cfg!(goodput_loom) { 1 } else { 200 };
+
+/// By how much several threads may overstate a silence, so as not to write to one place at every completion.
+const SILENCE_GRAIN_NS: u64 = 10_000;
+
+/// What the request path reads to know when a window may be due. Rarely written.
+pub(super) struct Watch {
+    generation: AtomicU64,
+    samples_per_stripe: AtomicU64,
+    not_before: AtomicU64,
+    deadline: AtomicU64,
+    last_completion: AtomicU64,
+}
+
+impl Watch {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            generation: AtomicU64::new(0),
+            samples_per_stripe: AtomicU64::new(0),
+            not_before: AtomicU64::new(0),
+            deadline: AtomicU64::new(u64::MAX),
+            last_completion: AtomicU64::new(now.nanos()),
+        }
+    }
+
+    /// Which bank is written. Meaningful to whoever has passed the door.
+    #[inline]
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(super) fn deadline_passed(&self, now: Instant) -> bool {
+        now.nanos() >= self.deadline.load(Ordering::Relaxed)
+    }
+
+    /// Whether a look is worth it, for a thread whose stripe holds `samples`.
+    #[inline]
+    pub(super) fn is_due(&self, samples: u64, now: Instant) -> bool {
+        (samples >= self.samples_per_stripe.load(Ordering::Relaxed)
+            && now.nanos() >= self.not_before.load(Ordering::Relaxed))
+            || self.deadline_passed(now)
+    }
+
+    /// Ends the silence before a completion, and tells how long it was.
+    #[inline]
+    pub(super) fn end_silence(&self, now: Instant, several_threads: bool) -> u64 {
+        let last = Instant::from_nanos(self.last_completion.load(Ordering::Relaxed));
+        let silence_ns = now.nanos_since(last);
+        if silence_ns >= SILENCE_GRAIN_NS || (silence_ns > 0 && !several_threads) {
+            self.last_completion.store(now.nanos(), Ordering::Relaxed);
+        }
+        silence_ns
+    }
+}
+
+/// What is collected from, and in step with.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'gate> {
+    pub(super) door: &'gate Door,
+    pub(super) stripes: &'gate Stripes,
+    pub(super) watch: &'gate Watch,
+}
+
 pub(super) struct Observer {
     limiter: Box<dyn Limiter>,
     rule: WindowRule,
+    /// What was collected of the window so far.
     window: Window,
     /// Not before the first completion at or after the rule's opening.
     open: bool,
-    in_flight: u64,
-    last_change: Instant,
-    last_completion: Instant,
+    integral: Integral,
+    area_at_opening: i128,
+    generation: u64,
+    seen: Box<[Seen]>,
+    any_late: bool,
+    /// Stripes with samples in the last collection, at least 1.
+    busy_stripes: u64,
     decisions: VecDeque<TimedDecision>,
 }
 
 impl Observer {
-    pub(super) fn new(limiter: Box<dyn Limiter>, now: Instant) -> Self {
-        let rule = limiter.next_window();
+    pub(super) fn new(limiter: Box<dyn Limiter>, now: Instant, sources: Sources<'_>) -> Self {
         let mut observer = Self {
+            rule: limiter.next_window(),
             limiter,
-            rule,
             window: Window::EMPTY,
             open: false,
-            in_flight: 0,
-            last_change: now,
-            last_completion: now,
+            integral: Integral::default(),
+            area_at_opening: 0,
+            generation: 0,
+            seen: vec![Seen::default(); sources.stripes.len()].into(),
+            any_late: false,
+            busy_stripes: 1,
             decisions: VecDeque::with_capacity(REMEMBERED_DECISIONS),
         };
         observer.start_window(now);
+        observer.publish(sources.watch);
         observer
     }
 
@@ -51,62 +129,53 @@ impl Observer {
         self.decisions.iter().copied().collect()
     }
 
-    pub(super) fn replace(&mut self, limiter: Box<dyn Limiter>, now: Instant) {
-        self.integrate(now);
-        self.limiter = limiter;
+    /// Gives back the limiter that was, to be dropped where no lock is held.
+    pub(super) fn replace(
+        &mut self,
+        limiter: Box<dyn Limiter>,
+        now: Instant,
+        sources: Sources<'_>,
+    ) -> Box<dyn Limiter> {
+        self.collect(sources);
+        let previous = std::mem::replace(&mut self.limiter, limiter);
         self.rule = self.limiter.next_window();
         self.start_window(now);
+        self.publish(sources.watch);
+        previous
     }
 
-    pub(super) fn enter(&mut self, weight: u32, now: Instant, reached_limit: bool) {
-        self.integrate(now);
-        self.in_flight += u64::from(weight);
-        self.window.limit_hits += u64::from(reached_limit);
-    }
-
-    pub(super) fn refuse(&mut self) {
-        self.window.refused += 1;
-        self.window.limit_hits += 1;
-    }
-
-    pub(super) fn leave(&mut self, weight: u32, now: Instant) {
-        self.integrate(now);
-        self.in_flight -= u64::from(weight);
-    }
-
-    pub(super) fn record(&mut self, admitted: Admitted, now: Instant, outcome: Outcome) {
-        let silence = now.nanos_since(self.last_completion);
-        self.last_completion = self.last_completion.max(now);
-        if !self.open {
-            if now >= self.rule.opens_at {
-                self.open_window(now);
-            }
-            return;
-        }
-        let latency = Latencies::one(now.nanos_since(admitted.at));
-        let tally = match outcome {
-            Outcome::Success => &mut self.window.successes,
-            Outcome::Overload => &mut self.window.overloads,
-            Outcome::Failure => &mut self.window.failures,
-            Outcome::Cancelled => {
-                self.window.cancelled += 1;
-                return;
-            }
-        };
-        *tally = tally.merge(latency);
-        self.window.max_in_flight = self.window.max_in_flight.max(admitted.in_flight as u64);
-        self.window.longest_silence_ns = self.window.longest_silence_ns.max(silence);
-    }
-
-    /// Whether the limiter was asked.
-    pub(super) fn close_window_if_due(&mut self, now: Instant) -> bool {
-        let enough =
-            self.open && self.window.samples().count >= self.rule.min_samples && now >= self.rule.not_before;
-        if !enough && now < self.rule.deadline {
+    /// Opens or closes the window if it is time. Tells whether the limiter was asked.
+    ///
+    /// Nothing happens while a writer holds on to what the last collection left him: the next look comes soon.
+    pub(super) fn look(&mut self, now: Instant, at_completion: bool, sources: Sources<'_>) -> bool {
+        if !self.collect(sources) {
             return false;
         }
-        self.integrate(now);
+        if !self.open && at_completion && now >= self.rule.opens_at {
+            self.open_window(now);
+        }
+        let due = self.is_due(now);
+        if due {
+            self.close_window(now);
+        }
+        self.publish(sources.watch);
+        due
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        let enough =
+            self.open && self.window.samples().count >= self.rule.min_samples && now >= self.rule.not_before;
+        enough || now >= self.rule.deadline
+    }
+
+    fn close_window(&mut self, now: Instant) {
+        if !self.open {
+            self.discard_samples();
+        }
         self.window.closed = now;
+        let area = self.integral.at(now) - self.area_at_opening;
+        // Below zero only on a clock that stepped back.
+        self.window.in_flight_area_ns = u128::try_from(area).unwrap_or(0);
         let previous_limit = self.limiter.limit();
         let decision = self.limiter.update(&self.window);
         if self.decisions.len() == REMEMBERED_DECISIONS {
@@ -117,25 +186,135 @@ impl Observer {
         if !self.rule.extend {
             self.start_window(now);
         }
-        true
     }
 
     fn start_window(&mut self, now: Instant) {
-        self.open_window(now);
+        self.window = Window { opened: now, closed: now, ..Window::EMPTY };
+        self.area_at_opening = self.integral.at(now);
         self.open = self.rule.opens_at <= now;
     }
 
+    /// Opens the window that was started, later. Refusals and hits in the meantime are kept: they are load on the
+    /// limit, not latency.
     fn open_window(&mut self, now: Instant) {
-        // Refusals and hits since the last window closed are kept: they are load on the limit, not latency.
-        let (refused, limit_hits) =
-            if self.open { (0, 0) } else { (self.window.refused, self.window.limit_hits) };
-        self.window = Window { opened: now, closed: now, refused, limit_hits, ..Window::EMPTY };
+        self.window.opened = now;
+        self.discard_samples();
+        self.area_at_opening = self.integral.at(now);
         self.open = true;
     }
 
-    fn integrate(&mut self, now: Instant) {
-        let elapsed = now.nanos_since(self.last_change);
-        self.window.in_flight_area_ns += u128::from(elapsed) * u128::from(self.in_flight);
-        self.last_change = self.last_change.max(now);
+    /// Samples from before the window opened do not count.
+    fn discard_samples(&mut self) {
+        self.window = Window {
+            opened: self.window.opened,
+            refused: self.window.refused,
+            limit_hits: self.window.limit_hits,
+            ..Window::EMPTY
+        };
     }
+
+    /// Tells the request path when to look again.
+    fn publish(&self, watch: &Watch) {
+        let (samples, not_before) = if self.open {
+            let missing = self.rule.min_samples.saturating_sub(self.window.samples().count);
+            (missing.div_ceil(self.busy_stripes), self.rule.not_before)
+        } else {
+            (0, self.rule.opens_at)
+        };
+        watch.samples_per_stripe.store(samples, Ordering::Relaxed);
+        watch.not_before.store(not_before.nanos(), Ordering::Relaxed);
+        watch.deadline.store(self.rule.deadline.nanos(), Ordering::Relaxed);
+    }
+
+    /// Adds up what the stripes hold: everything of everybody who passed the door before, except of the rare writer
+    /// who takes too long; his is added next time. False, and nothing done, while such a one is still at it.
+    fn collect(&mut self, sources: Sources<'_>) -> bool {
+        if self.any_late && !self.collect_late(sources.stripes) {
+            return false;
+        }
+        let bank = self.generation;
+        self.generation = bank.wrapping_add(1);
+        sources.watch.generation.store(self.generation, Ordering::Release);
+        sources.door.line_up();
+        let mut busy_stripes = 0;
+        for (index, stripe) in sources.stripes.used().enumerate() {
+            let refused = stripe.refused();
+            let newly_refused = refused.wrapping_sub(self.seen[index].refused);
+            self.seen[index].refused = refused;
+            self.window.refused += newly_refused;
+            self.window.limit_hits += newly_refused;
+
+            let turns = stripe.turns();
+            if turns == self.seen[index].turns {
+                continue;
+            }
+            self.seen[index].turns = turns;
+            if is_at_work(turns) && !has_left(stripe, turns) {
+                self.seen[index].late = true;
+                self.any_late = true;
+                continue;
+            }
+            busy_stripes += u64::from(self.add(stripe.bank(bank).take()));
+        }
+        self.busy_stripes = busy_stripes.max(1);
+        true
+    }
+
+    fn collect_late(&mut self, stripes: &Stripes) -> bool {
+        let bank = self.generation.wrapping_sub(1);
+        for (index, stripe) in stripes.used().enumerate() {
+            let Seen { turns, late, .. } = self.seen[index];
+            if !late {
+                continue;
+            }
+            if stripe.turns() == turns {
+                return false;
+            }
+            self.seen[index].late = false;
+            self.add(stripe.bank(bank).take());
+        }
+        self.any_late = false;
+        true
+    }
+
+    /// Tells whether there were samples.
+    fn add(&mut self, collected: Collected) -> bool {
+        self.integral.entered += i128::from(collected.entered);
+        self.integral.moment = self.integral.moment.wrapping_add(collected.moment);
+        self.window = self.window.merge(collected.window);
+        collected.window.samples() != Latencies::NONE
+    }
+}
+
+/// What a collector last saw of a stripe.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    turns: u64,
+    refused: u64,
+    /// The writer was still at work in the bank that was collected, at turn `turns`.
+    late: bool,
+}
+
+/// The integral of in flight over time since the gate was built.
+#[derive(Default)]
+struct Integral {
+    entered: i128,
+    moment: i128,
+}
+
+impl Integral {
+    fn at(&self, now: Instant) -> i128 {
+        self.moment.wrapping_add(self.entered.wrapping_mul(i128::from(now.nanos())))
+    }
+}
+
+fn is_at_work(turns: u64) -> bool {
+    turns % 2 == 1
+}
+
+fn has_left(stripe: &Stripe, turns: u64) -> bool {
+    (0..PATIENCE).any(|_| {
+        spin_loop();
+        stripe.turns() != turns
+    })
 }

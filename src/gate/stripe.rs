@@ -1,0 +1,269 @@
+//! What threads observe, each in a stripe of its own.
+
+use std::sync::atomic::Ordering;
+
+use goodput_algorithms::{Instant, Latencies, Window};
+
+use super::{Admitted, door::Occupancy};
+use crate::{
+    Outcome,
+    sync::{AtomicBool, AtomicU64, Plain},
+};
+
+/// The observations of one thread: two banks, of which the generation says which one is written.
+pub(super) struct Stripe {
+    /// Odd while its writer is at work, so that a collector knows whom to wait for.
+    turns: AtomicU64,
+    refused: AtomicU64,
+    claimed: AtomicBool,
+    banks: [Bank; 2],
+}
+
+impl Stripe {
+    pub(super) fn new() -> Self {
+        Self {
+            turns: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            claimed: AtomicBool::new(false),
+            banks: [Bank::new(), Bank::new()],
+        }
+    }
+
+    /// The writer announces itself. It must then pass the door before it asks for a bank. Tells whether it is the
+    /// first time.
+    #[inline]
+    pub(super) fn begin(&self) -> bool {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
+        turns == 0
+    }
+
+    #[inline]
+    pub(super) fn end(&self) {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Release);
+    }
+
+    /// How often the writer has come and gone.
+    pub(super) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(super) fn bank(&self, generation: u64) -> &Bank {
+        &self.banks[(generation & 1) as usize]
+    }
+
+    /// Counts a refusal of the stripe's only thread. Tells whether it is the first.
+    #[inline]
+    pub(super) fn refuse(&self) -> bool {
+        let refused = self.refused.load(Ordering::Relaxed);
+        self.refused.store(refused.wrapping_add(1), Ordering::Relaxed);
+        refused == 0
+    }
+
+    /// Counts a refusal where several threads share the stripe. Tells whether it is the first.
+    pub(super) fn refuse_shared(&self) -> bool {
+        self.refused.fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Makes the caller the only writer of a stripe that threads share, until [`Stripe::give_back`].
+    pub(super) fn claim(&self) -> bool {
+        !self.claimed.swap(true, Ordering::Acquire)
+    }
+
+    pub(super) fn give_back(&self) {
+        self.claimed.store(false, Ordering::Release);
+    }
+}
+
+/// Sums since the last collection.
+pub(super) struct Bank {
+    successes: Tally,
+    overloads: Tally,
+    failures: Tally,
+    cancelled: Plain,
+    limit_hits: Plain,
+    max_in_flight: Plain,
+    longest_silence_ns: Plain,
+    entered: Plain,
+    /// Sum of weight × instant over those who left, less the same over those who entered: with as many in flight as
+    /// entered and did not leave, the integral of in flight over time up to any `now` is this + in flight × now.
+    moment: Wide,
+}
+
+impl Bank {
+    fn new() -> Self {
+        Self {
+            successes: Tally::new(),
+            overloads: Tally::new(),
+            failures: Tally::new(),
+            cancelled: Plain::new(0),
+            limit_hits: Plain::new(0),
+            max_in_flight: Plain::new(0),
+            longest_silence_ns: Plain::new(0),
+            entered: Plain::new(0),
+            moment: Wide::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn enter(&self, weight: u32, now: Instant, after: Occupancy) {
+        self.entered.set(self.entered.get().wrapping_add(u64::from(weight)));
+        self.moment.set(self.moment.get().wrapping_sub(u128::from(weight) * u128::from(now.nanos())));
+        if after.is_full() {
+            self.limit_hits.set(self.limit_hits.get() + 1);
+        }
+    }
+
+    /// Tells how many samples the bank holds.
+    #[inline]
+    pub(super) fn leave(&self, admitted: Admitted, now: Instant, outcome: Outcome, silence_ns: u64) -> u64 {
+        let weight = admitted.weight;
+        // On a clock that stepped back the request took no time, rather than less than none.
+        let left = now.max(admitted.at);
+        self.entered.set(self.entered.get().wrapping_sub(u64::from(weight)));
+        self.moment.set(self.moment.get().wrapping_add(u128::from(weight) * u128::from(left.nanos())));
+        let tally = match outcome {
+            Outcome::Success => &self.successes,
+            Outcome::Overload => &self.overloads,
+            Outcome::Failure => &self.failures,
+            Outcome::Cancelled => {
+                self.cancelled.set(self.cancelled.get() + 1);
+                return self.samples();
+            }
+        };
+        tally.add(left.nanos_since(admitted.at));
+        raise(&self.max_in_flight, u64::from(admitted.in_flight));
+        raise(&self.longest_silence_ns, silence_ns);
+        self.samples()
+    }
+
+    #[inline]
+    fn samples(&self) -> u64 {
+        self.successes.count.get() + self.overloads.count.get()
+    }
+
+    /// Empties the bank.
+    pub(super) fn take(&self) -> Collected {
+        Collected {
+            window: Window {
+                successes: self.successes.take(),
+                overloads: self.overloads.take(),
+                failures: self.failures.take(),
+                cancelled: take(&self.cancelled),
+                limit_hits: take(&self.limit_hits),
+                max_in_flight: take(&self.max_in_flight),
+                longest_silence_ns: take(&self.longest_silence_ns),
+                ..Window::EMPTY
+            },
+            entered: take(&self.entered).cast_signed(),
+            moment: self.moment.take().cast_signed(),
+        }
+    }
+}
+
+/// What a bank held.
+pub(super) struct Collected {
+    /// Without instants and area.
+    pub(super) window: Window,
+    pub(super) entered: i64,
+    pub(super) moment: i128,
+}
+
+struct Tally {
+    count: Plain,
+    sum_ns: Plain,
+    sum_squares: Wide,
+    min_ns: Plain,
+    max_ns: Plain,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            count: Plain::new(0),
+            sum_ns: Plain::new(0),
+            sum_squares: Wide::new(),
+            min_ns: Plain::new(u64::MAX),
+            max_ns: Plain::new(0),
+        }
+    }
+
+    #[inline]
+    fn add(&self, latency_ns: u64) {
+        self.count.set(self.count.get() + 1);
+        self.sum_ns.set(self.sum_ns.get().saturating_add(latency_ns));
+        let square = u128::from(latency_ns) * u128::from(latency_ns);
+        self.sum_squares.set(self.sum_squares.get().saturating_add(square));
+        if latency_ns < self.min_ns.get() {
+            self.min_ns.set(latency_ns);
+        }
+        raise(&self.max_ns, latency_ns);
+    }
+
+    fn take(&self) -> Latencies {
+        let count = self.count.get();
+        if count == 0 {
+            return Latencies::NONE;
+        }
+        self.count.set(0);
+        let min_ns = self.min_ns.get();
+        self.min_ns.set(u64::MAX);
+        Latencies {
+            count,
+            sum_ns: take(&self.sum_ns),
+            sum_squares: self.sum_squares.take(),
+            min_ns,
+            max_ns: take(&self.max_ns),
+        }
+    }
+}
+
+/// 128 bits in two halves.
+struct Wide {
+    low: Plain,
+    high: Plain,
+}
+
+impl Wide {
+    fn new() -> Self {
+        Self { low: Plain::new(0), high: Plain::new(0) }
+    }
+
+    #[inline]
+    fn get(&self) -> u128 {
+        u128::from(self.high.get()) << 64 | u128::from(self.low.get())
+    }
+
+    #[inline]
+    fn set(&self, value: u128) {
+        self.low.set(value as u64);
+        self.high.set((value >> 64) as u64);
+    }
+
+    fn take(&self) -> u128 {
+        let value = self.get();
+        self.set(0);
+        value
+    }
+}
+
+#[inline]
+fn raise(place: &Plain, value: u64) {
+    if value > place.get() {
+        place.set(value);
+    }
+}
+
+fn take(place: &Plain) -> u64 {
+    let value = place.get();
+    if value != 0 {
+        place.set(0);
+    }
+    value
+}
