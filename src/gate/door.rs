@@ -11,7 +11,7 @@ pub(super) struct Door {
 
 /// What the door's word said at one moment: from the low end 32 bits in flight, 1 bit somebody waits, 31 bits limit.
 #[derive(Clone, Copy)]
-pub(super) struct Occupancy(u64);
+pub(super) struct Occupancy(pub(super) u64);
 
 impl Door {
     pub(super) fn new(limit: usize) -> Self {
@@ -43,10 +43,11 @@ impl Door {
         after.ok().filter(|after| !after.someone_waits())
     }
 
-    /// Gives `weight` places back. Tells what the door was like before.
+    /// Gives `weight` places back. Tells what the door is like afterwards.
     #[inline]
     pub(super) fn leave(&self, weight: u32) -> Occupancy {
-        Occupancy(self.word.fetch_sub(u64::from(weight), Ordering::AcqRel))
+        let weight = u64::from(weight);
+        Occupancy(self.word.fetch_sub(weight, Ordering::AcqRel) - weight)
     }
 
     /// Tells what the door is like afterwards.

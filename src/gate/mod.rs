@@ -60,6 +60,7 @@ impl<C: Clock> Gate<C> {
     /// # Errors
     ///
     /// [`Refusal`] if the limit is reached.
+    #[inline]
     pub fn try_acquire(&self) -> Result<Token<'_, C>, Refusal> {
         self.try_acquire_for(&Request::DEFAULT)
     }
@@ -69,6 +70,7 @@ impl<C: Clock> Gate<C> {
     /// # Errors
     ///
     /// [`Refusal`] if it does not fit.
+    #[inline]
     pub fn try_acquire_many(&self, weight: u32) -> Result<Token<'_, C>, Refusal> {
         self.try_acquire_for(&Request::DEFAULT.weighing(weight))
     }
@@ -78,6 +80,7 @@ impl<C: Clock> Gate<C> {
     /// # Errors
     ///
     /// [`Refusal`] if it does not fit.
+    #[inline]
     pub fn try_acquire_for(&self, request: &Request) -> Result<Token<'_, C>, Refusal> {
         let admitted = self.shared.try_admit(request.weight.max(1))?;
         Ok(Token::new(&self.shared, admitted))
@@ -88,6 +91,7 @@ impl<C: Clock> Gate<C> {
     /// # Errors
     ///
     /// [`Refusal`] if it does not fit.
+    #[inline]
     pub fn try_acquire_owned(&self, request: &Request) -> Result<OwnedToken<C>, Refusal> {
         let admitted = self.shared.try_admit(request.weight.max(1))?;
         Ok(OwnedToken::new(Arc::clone(&self.shared), admitted))

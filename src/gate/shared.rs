@@ -1,5 +1,7 @@
 //! What the handles of a gate share, and the way of a request through it.
 
+use std::fmt;
+
 use goodput_algorithms::{Instant, Limiter, State};
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
     door::{Door, Occupancy},
     observer::{Observer, Sources, Watch},
     stripe::Stripe,
-    stripes::Stripes,
+    stripes::{Stripes, Writer},
     waiters::Waiters,
 };
 use crate::{
@@ -58,12 +60,39 @@ pub(crate) struct Shared<C> {
 }
 
 /// What a token remembers of its admission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Admitted {
     pub(super) at: Instant,
-    pub(super) weight: u32,
-    /// This one counted.
-    pub(super) in_flight: u32,
+    /// Weight above, in flight below: two words travel in two registers.
+    places: u64,
+}
+
+impl Admitted {
+    #[inline]
+    fn new(at: Instant, weight: u32, in_flight: u32) -> Self {
+        Self { at, places: u64::from(weight) << 32 | u64::from(in_flight) }
+    }
+
+    #[inline]
+    pub(super) fn weight(self) -> u32 {
+        (self.places >> 32) as u32
+    }
+
+    /// What was in flight then, this one counted.
+    #[inline]
+    pub(super) fn in_flight(self) -> u32 {
+        self.places as u32
+    }
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted")
+            .field("at", &self.at)
+            .field("weight", &self.weight())
+            .field("in_flight", &self.in_flight())
+            .finish()
+    }
 }
 
 impl<C: Clock> Shared<C> {
@@ -94,19 +123,24 @@ impl<C: Clock> Shared<C> {
     /// As [`Shared::try_admit`], without counting a refusal.
     #[inline]
     pub(super) fn admit(&self, weight: u32) -> Result<Admitted, Occupancy> {
-        let seen = self.door.0.look();
+        let own = self.stripes.own();
+        // Most often the door still is as this thread left it, and need not be looked at before it is passed.
+        let mut seen = own.map_or_else(|| self.door.0.look(), Stripe::last_seen);
         if !seen.admits(weight) {
-            return Err(seen);
+            seen = self.door.0.look();
+            if !seen.admits(weight) {
+                return Err(seen);
+            }
         }
         let now = self.clock.now();
-        let admitted = self.stripes.write(|stripe| {
-            let after = self.door.0.enter(weight, seen)?;
-            Ok(self.note_entry(stripe, weight, now, after))
-        });
+        let writer = self.stripes.writer(own);
+        let after = self.door.0.enter(weight, seen).inspect_err(|&seen| writer.stripe().remember(seen))?;
+        let admitted = self.note_entry(&writer, weight, now, after);
+        drop(writer);
         if self.watch.0.deadline_passed(now) {
             self.look(now, false);
         }
-        admitted
+        Ok(admitted)
     }
 
     #[inline]
@@ -118,13 +152,14 @@ impl<C: Clock> Shared<C> {
     #[inline]
     pub(super) fn release(&self, admitted: Admitted, outcome: Outcome) {
         let now = self.clock.now();
-        let (before, samples) = self.stripes.write(|stripe| {
-            let before = self.door.0.leave(admitted.weight);
-            let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
-            let bank = stripe.bank(self.watch.0.generation());
-            (before, bank.leave(admitted, now, outcome, silence_ns))
-        });
-        if before.someone_waits() {
+        let writer = self.stripes.writer(self.stripes.own());
+        let after = self.door.0.leave(admitted.weight());
+        writer.stripe().remember(after);
+        let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
+        let bank = writer.stripe().bank(self.watch.0.generation());
+        let samples = bank.leave(admitted, now, outcome, silence_ns);
+        drop(writer);
+        if after.someone_waits() {
             self.let_waiters_in(now);
         }
         if self.watch.0.is_due(samples, now) {
@@ -137,12 +172,9 @@ impl<C: Clock> Shared<C> {
         let now = self.clock.now();
         let mut waiters = lock(&self.waiters);
         if waiters.is_empty() {
-            let admitted = self.stripes.write(|stripe| {
-                let after = self.door.0.enter_or_wait(weight)?;
-                Some(self.note_entry(stripe, weight, now, after))
-            });
-            if let Some(admitted) = admitted {
-                return Ok(Admission::Admitted(admitted));
+            let writer = self.stripes.writer(self.stripes.own());
+            if let Some(after) = self.door.0.enter_or_wait(weight) {
+                return Ok(Admission::Admitted(self.note_entry(&writer, weight, now, after)));
             }
         } else if waiters.len() >= self.max_waiting {
             drop(waiters);
@@ -156,11 +188,10 @@ impl<C: Clock> Shared<C> {
         let mut waiters = lock(&self.waiters);
         let mut wakers = Vec::new();
         while let Some(weight) = waiters.first_weight() {
-            let admitted = self.stripes.write(|stripe| {
-                let after = self.door.0.enter_from_queue(weight).ok()?;
-                Some(self.note_entry(stripe, weight, now, after))
-            });
-            let Some(admitted) = admitted else { break };
+            let writer = self.stripes.writer(self.stripes.own());
+            let Ok(after) = self.door.0.enter_from_queue(weight) else { break };
+            let admitted = self.note_entry(&writer, weight, now, after);
+            drop(writer);
             wakers.extend(waiters.let_first_in(admitted));
             if waiters.is_empty() {
                 self.door.0.nobody_waits();
@@ -191,9 +222,9 @@ impl<C: Clock> Shared<C> {
     }
 
     #[inline]
-    fn note_entry(&self, stripe: &Stripe, weight: u32, now: Instant, after: Occupancy) -> Admitted {
-        stripe.bank(self.watch.0.generation()).enter(weight, now, after);
-        Admitted { at: now, weight, in_flight: after.in_flight() }
+    fn note_entry(&self, writer: &Writer<'_>, weight: u32, now: Instant, after: Occupancy) -> Admitted {
+        writer.stripe().bank(self.watch.0.generation()).enter(weight, now, after);
+        Admitted::new(now, weight, after.in_flight())
     }
 }
 

@@ -14,6 +14,8 @@ use crate::{
 pub(super) struct Stripe {
     /// Odd while its writer is at work, so that a collector knows whom to wait for.
     turns: AtomicU64,
+    /// What the door was like when the thread last saw it.
+    seen: AtomicU64,
     refused: AtomicU64,
     claimed: AtomicBool,
     banks: [Bank; 2],
@@ -23,6 +25,7 @@ impl Stripe {
     pub(super) fn new() -> Self {
         Self {
             turns: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             claimed: AtomicBool::new(false),
             banks: [Bank::new(), Bank::new()],
@@ -50,6 +53,16 @@ impl Stripe {
     }
 
     #[inline]
+    pub(super) fn last_seen(&self) -> Occupancy {
+        Occupancy(self.seen.load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    pub(super) fn remember(&self, seen: Occupancy) {
+        self.seen.store(seen.0, Ordering::Relaxed);
+    }
+
+    #[inline]
     pub(super) fn bank(&self, generation: u64) -> &Bank {
         &self.banks[(generation & 1) as usize]
     }
@@ -62,9 +75,9 @@ impl Stripe {
         refused == 0
     }
 
-    /// Counts a refusal where several threads share the stripe. Tells whether it is the first.
-    pub(super) fn refuse_shared(&self) -> bool {
-        self.refused.fetch_add(1, Ordering::Relaxed) == 0
+    /// Counts a refusal where several threads share the stripe.
+    pub(super) fn refuse_shared(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn refused(&self) -> u64 {
@@ -123,7 +136,7 @@ impl Bank {
     /// Tells how many samples the bank holds.
     #[inline]
     pub(super) fn leave(&self, admitted: Admitted, now: Instant, outcome: Outcome, silence_ns: u64) -> u64 {
-        let weight = admitted.weight;
+        let weight = admitted.weight();
         // On a clock that stepped back the request took no time, rather than less than none.
         let left = now.max(admitted.at);
         self.entered.set(self.entered.get().wrapping_sub(u64::from(weight)));
@@ -138,7 +151,7 @@ impl Bank {
             }
         };
         tally.add(left.nanos_since(admitted.at));
-        raise(&self.max_in_flight, u64::from(admitted.in_flight));
+        raise(&self.max_in_flight, u64::from(admitted.in_flight()));
         raise(&self.longest_silence_ns, silence_ns);
         self.samples()
     }

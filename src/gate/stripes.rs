@@ -13,10 +13,11 @@ const PATIENCE: usize = 100;
 
 /// The stripes of a gate: of each at most one thread writes at a time.
 pub(super) struct Stripes {
-    /// Those of one thread each, then the shared ones.
-    all: Box<[Padded<Stripe>]>,
-    own: usize,
-    /// No stripe from here on was ever written.
+    /// Of one thread each.
+    own: Box<[Padded<Stripe>]>,
+    /// Written by whoever claims one.
+    shared: [Padded<Stripe>; SHARED],
+    /// None of the own stripes from here on was ever written.
     used: AtomicUsize,
     writers: AtomicUsize,
 }
@@ -25,76 +26,100 @@ impl Stripes {
     /// With a stripe for each of `own` threads.
     pub(super) fn new(own: usize) -> Self {
         Self {
-            all: (0..own + SHARED).map(|_| Padded(Stripe::new())).collect(),
-            own,
+            own: (0..own).map(|_| Padded(Stripe::new())).collect(),
+            shared: std::array::from_fn(|_| Padded(Stripe::new())),
             used: AtomicUsize::new(0),
             writers: AtomicUsize::new(0),
         }
     }
 
-    /// Runs `write` as the only writer of a stripe. It must pass the door before it touches a bank.
+    /// The calling thread's own stripe, if it has one.
     #[inline]
-    pub(super) fn write<R>(&self, write: impl FnOnce(&Stripe) -> R) -> R {
-        let index = thread_index();
-        if index < self.own { self.write_to(index, write) } else { self.write_to_shared(index, write) }
+    pub(super) fn own(&self) -> Option<&Stripe> {
+        self.own.get(thread_index()).map(|Padded(stripe)| stripe)
     }
 
+    /// Makes the caller the only writer of its `own` stripe or of a shared one. It must pass the door before it asks
+    /// for a bank.
     #[inline]
-    fn write_to<R>(&self, index: usize, write: impl FnOnce(&Stripe) -> R) -> R {
-        let stripe = &self.all[index].0;
+    pub(super) fn writer<'gate>(&'gate self, own: Option<&'gate Stripe>) -> Writer<'gate> {
+        let stripe = own.unwrap_or_else(|| self.claim());
         if stripe.begin() {
             self.writers.fetch_add(1, Ordering::Relaxed);
-            self.note_use(index);
+            self.note_use();
         }
-        let result = write(stripe);
-        stripe.end();
-        result
+        Writer { stripe, shared: own.is_none() }
     }
 
     #[cold]
-    fn write_to_shared<R>(&self, index: usize, write: impl FnOnce(&Stripe) -> R) -> R {
-        for attempt in index % SHARED.. {
-            let candidate = self.own + attempt % SHARED;
-            if self.all[candidate].0.claim() {
-                let result = self.write_to(candidate, write);
-                self.all[candidate].0.give_back();
-                return result;
+    fn claim(&self) -> &Stripe {
+        let mut attempt = thread_index() % SHARED;
+        loop {
+            let Padded(stripe) = &self.shared[attempt % SHARED];
+            if stripe.claim() {
+                return stripe;
             }
-            if attempt % PATIENCE == PATIENCE - 1 { yield_now() } else { spin_loop() }
+            attempt += 1;
+            if attempt.is_multiple_of(PATIENCE) { yield_now() } else { spin_loop() }
         }
-        unreachable!("the loop has no end")
     }
 
     /// Counts a refusal.
     #[inline]
     pub(super) fn refuse(&self) {
         let index = thread_index();
-        let (index, first) = if index < self.own {
-            (index, self.all[index].0.refuse())
-        } else {
-            let index = self.own + index % SHARED;
-            (index, self.all[index].0.refuse_shared())
-        };
-        if first {
-            self.note_use(index);
+        match self.own.get(index) {
+            Some(Padded(stripe)) => {
+                if stripe.refuse() {
+                    self.note_use();
+                }
+            }
+            None => self.shared[index % SHARED].0.refuse_shared(),
         }
     }
 
     /// Whether more than one stripe was ever written.
+    #[inline]
     pub(super) fn several(&self) -> bool {
         self.writers.load(Ordering::Relaxed) > 1
     }
 
+    /// Those that may hold anything, always in the same order.
     pub(super) fn used(&self) -> impl Iterator<Item = &Stripe> {
-        self.all[..self.used.load(Ordering::Relaxed)].iter().map(|stripe| &stripe.0)
+        let used = self.used.load(Ordering::Relaxed);
+        self.shared.iter().chain(&self.own[..used]).map(|Padded(stripe)| stripe)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.all.len()
+        self.own.len() + SHARED
     }
 
     #[cold]
-    fn note_use(&self, index: usize) {
-        self.used.fetch_max(index + 1, Ordering::Relaxed);
+    fn note_use(&self) {
+        let used = thread_index().saturating_add(1).min(self.own.len());
+        self.used.fetch_max(used, Ordering::Relaxed);
+    }
+}
+
+/// The only writer of a stripe, until it is dropped.
+pub(super) struct Writer<'gate> {
+    stripe: &'gate Stripe,
+    shared: bool,
+}
+
+impl<'gate> Writer<'gate> {
+    #[inline]
+    pub(super) fn stripe(&self) -> &'gate Stripe {
+        self.stripe
+    }
+}
+
+impl Drop for Writer<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.stripe.end();
+        if self.shared {
+            self.stripe.give_back();
+        }
     }
 }

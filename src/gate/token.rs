@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, mem::ManuallyDrop, sync::Arc};
 
 use goodput_algorithms::Instant;
 
@@ -11,17 +11,20 @@ use crate::{Clock, Outcome};
 pub struct Token<'gate, C: Clock> {
     shared: &'gate Shared<C>,
     admitted: Admitted,
-    outcome: Outcome,
 }
 
 impl<'gate, C: Clock> Token<'gate, C> {
+    #[inline]
     pub(super) fn new(shared: &'gate Shared<C>, admitted: Admitted) -> Self {
-        Self { shared, admitted, outcome: Outcome::Cancelled }
+        Self { shared, admitted }
     }
 
     /// Ends the request.
-    pub fn release(mut self, outcome: Outcome) {
-        self.outcome = outcome;
+    #[inline]
+    pub fn release(self, outcome: Outcome) {
+        // Not to be released again, not even if the limiter panics.
+        let token = ManuallyDrop::new(self);
+        token.shared.release(token.admitted, outcome);
     }
 
     /// When the request was admitted.
@@ -32,8 +35,9 @@ impl<'gate, C: Clock> Token<'gate, C> {
 }
 
 impl<C: Clock> Drop for Token<'_, C> {
+    #[inline]
     fn drop(&mut self) {
-        self.shared.release(self.admitted, self.outcome);
+        self.shared.release(self.admitted, Outcome::Cancelled);
     }
 }
 
