@@ -107,15 +107,17 @@ impl Draw {
         let mut open = format!("per_second = {}\n", rate(load));
         match event {
             Event::Nothing => {}
-            Event::Capacity => service += &match server {
-                Server::Pool | Server::Sharing if at_once > 1.0 => {
-                    let field = if matches!(server, Server::Pool) { "workers" } else { "cores" };
-                    let fewer = libm::round(at_once * factor).max(1.0);
-                    step(field, &fewer.to_string(), &at_once.to_string())
+            Event::Capacity => {
+                service += &match server {
+                    Server::Pool | Server::Sharing if at_once > 1.0 => {
+                        let field = if matches!(server, Server::Pool) { "workers" } else { "cores" };
+                        let fewer = libm::round(at_once * factor).max(1.0);
+                        step(field, &fewer.to_string(), &at_once.to_string())
+                    }
+                    // Nothing that could be counted: it does less.
+                    _ => step("speed", &digits(factor), "1.0"),
                 }
-                // Nothing that could be counted: it does less.
-                _ => step("speed", &digits(factor), "1.0"),
-            },
+            }
             Event::Speed => service += &step("speed", &digits(factor), "1.0"),
             Event::Latency => {
                 let more = format!("\"{}\"", time(delay + 4.0 * factor * mean));
@@ -128,7 +130,10 @@ impl Draw {
             Event::Pauses => {
                 let lasting = (length / 200.0).min(20.0 * mean);
                 let (every, lasting) = (time(length / 10.0), time(lasting));
-                say(&mut service, format_args!("pauses = {{ every = \"{every}\", lasting = \"{lasting}\" }}"));
+                say(
+                    &mut service,
+                    format_args!("pauses = {{ every = \"{every}\", lasting = \"{lasting}\" }}"),
+                );
             }
             Event::Bursts => {
                 let every = length / 12.0;
@@ -226,7 +231,11 @@ impl Server {
             Self::Pool => format!("pool = {{ workers = {at_once} }}"),
             Self::Sharing => format!("sharing = {{ cores = {at_once} }}"),
             Self::Usl(Usl { contention, crosstalk }) => {
-                format!("usl = {{ contention = {}, crosstalk = {} }}", digits(*contention), digits(*crosstalk))
+                format!(
+                    "usl = {{ contention = {}, crosstalk = {} }}",
+                    digits(*contention),
+                    digits(*crosstalk)
+                )
             }
         }
     }
