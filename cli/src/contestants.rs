@@ -51,6 +51,19 @@ impl Contestant {
     ///
     /// [`InvalidContestant`] names the algorithm or the setting at fault, and says what would be right.
     pub(crate) fn parse(text: &str) -> Result<Self, InvalidContestant> {
+        Self::parse_with(text, true)
+    }
+
+    /// The same without widened bounds.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Contestant::parse`].
+    pub(crate) fn parse_stock(text: &str) -> Result<Self, InvalidContestant> {
+        Self::parse_with(text, false)
+    }
+
+    fn parse_with(text: &str, wide: bool) -> Result<Self, InvalidContestant> {
         let wrong = |problem: String| InvalidContestant { text: text.to_owned(), problem };
         let (name, given) = text.split_once(':').unwrap_or((text, ""));
         let (name, stock) = name.strip_suffix("_stock").map_or((name, false), |name| (name, true));
@@ -65,7 +78,7 @@ impl Contestant {
         let plain: Algorithm = Value::Table(settings.clone())
             .try_into()
             .map_err(|error: toml::de::Error| wrong(error.message().to_owned()))?;
-        if !stock {
+        if wide && !stock {
             settings = to_table(&plain).map_err(wrong)?;
             widen(&mut settings);
         }
@@ -145,7 +158,7 @@ fn merge(into: &mut Table, from: Table) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(Value::Table(inner)), Value::Table(new)) if !new.contains_key("algorithm") => {
-                merge(inner, new)
+                merge(inner, new);
             }
             (_, value) => {
                 into.insert(key, value);

@@ -2,7 +2,9 @@
 
 mod contestants;
 mod failure;
+mod league;
 mod memory;
+mod report;
 mod score;
 mod simulate;
 

@@ -9,11 +9,28 @@ use std::{
     time::Duration,
 };
 
+use clap::Args;
 use goodput_simulator::{Oracle, Scenario, score::Score};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
+
+/// Which folder.
+#[derive(Args, Debug)]
+pub(crate) struct Place {
+    /// Where to remember oracles, and what was worked out before an interruption [default: target/goodput beside a
+    /// Cargo.toml, else .goodput]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+impl Place {
+    pub(crate) fn folder(&self) -> PathBuf {
+        let beside_cargo = || if Path::new("Cargo.toml").exists() { "target/goodput" } else { ".goodput" };
+        self.cache.clone().unwrap_or_else(|| beside_cargo().into())
+    }
+}
 
 /// Oracles and scores, each in a file of JSON lines that grows as they are worked out.
 ///
@@ -110,7 +127,9 @@ impl<T: Clone + DeserializeOwned + Serialize> Lines<T> {
         if !current {
             fs::write(&path, format!("{header}\n")).map_err(Failure::file(&path))?;
         }
-        let file = OpenOptions::new().append(true).open(&path).map_err(Failure::file(&path))?;
+        let mut file = OpenOptions::new().append(true).open(&path).map_err(Failure::file(&path))?;
+        // Ends a line that was cut off.
+        file.write_all(b"\n").map_err(Failure::file(&path))?;
         Ok(Self { path, known: Mutex::new((known, file)) })
     }
 
@@ -119,8 +138,7 @@ impl<T: Clone + DeserializeOwned + Serialize> Lines<T> {
     }
 
     fn add(&self, key: &str, value: T) -> Result<(), Failure> {
-        // Begins with a line break too, in case the line before it was cut off.
-        let line = format!("\n{}\n", serde_json::to_string(&(key, &value)).map_err(std::io::Error::from)?);
+        let line = format!("{}\n", serde_json::to_string(&(key, &value)).map_err(std::io::Error::from)?);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.1.write_all(line.as_bytes()).map_err(Failure::file(&self.path))?;
         known.0.insert(key.to_owned(), value);

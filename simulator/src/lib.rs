@@ -56,7 +56,7 @@ mod world;
 
 pub use figures::{ClientFigures, Counts, Part, Refusals, Summary};
 pub use limits::Limits;
-pub use oracle::Oracle;
+pub use oracle::{Band, Oracle};
 pub use random_scenarios::{random_scenario, random_scenario_text};
 pub use scenario::{
     Bursts, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Jitter, Listed, Open, Pauses, Pool,

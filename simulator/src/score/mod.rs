@@ -1,12 +1,16 @@
 //! How a run compares with the best that was possible.
 
+mod convergence;
 mod recovery;
 mod tally;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::tally::{ScenarioScore, Standing, geometric_mean, median};
-use crate::{Oracle, Scenario, Summary};
+pub use self::{
+    convergence::Convergence,
+    tally::{ScenarioScore, Standing, geometric_mean, median},
+};
+use crate::{Oracle, Part, Scenario, Summary};
 
 /// No scenario scores less, so that one lost does not hide the rest.
 const FLOOR: f64 = 0.001;
@@ -55,20 +59,15 @@ impl Score {
     #[must_use]
     pub fn new(scenario: &Scenario, oracle: &Oracle, run: &Summary) -> Self {
         let (best, total) = (oracle.summary.total(), run.total());
-        let ratio = |of: f64, to: f64| if to > 0.0 { of / to } else { 1.0 };
         let latency_ratio = |quantile: f64| {
-            ratio(
-                total.latency_quantile(quantile).as_nanos() as f64,
-                best.latency_quantile(quantile).as_nanos() as f64,
-            )
+            let ns = |part: &Part| part.latency_quantile(quantile).as_nanos() as f64;
+            figure_ratio(ns(&total), ns(&best))
         };
-        let goodput_ratio = ratio(total.counts.good as f64, best.counts.good as f64);
+        let goodput_ratio = figure_ratio(total.counts.good as f64, best.counts.good as f64);
         let (p50_ratio, p99_ratio) = (latency_ratio(0.5), latency_ratio(0.99));
         let jain = if scenario.open_doors() > 1 { run.jain() } else { 1.0 };
-        // No latency at all is no virtue: a run that admits nothing has lost its goodput already.
-        let latency_factor = (LATENCY_ALLOWANCE / p50_ratio.max(p99_ratio)).min(1.0);
         Self {
-            score: (goodput_ratio.min(1.0) * latency_factor * jain).max(FLOOR),
+            score: score_of(goodput_ratio, p50_ratio, p99_ratio, jain),
             goodput_ratio,
             p50_ratio,
             p99_ratio,
@@ -78,4 +77,16 @@ impl Score {
             mean_limit: run.mean_limit,
         }
     }
+}
+
+/// The formula of [`Score`].
+pub(crate) fn score_of(goodput_ratio: f64, p50_ratio: f64, p99_ratio: f64, jain: f64) -> f64 {
+    // No latency at all is no virtue: a run that admits nothing has lost its goodput already.
+    let latency_factor = (LATENCY_ALLOWANCE / p50_ratio.max(p99_ratio)).min(1.0);
+    (goodput_ratio.min(1.0) * latency_factor * jain).max(FLOOR)
+}
+
+/// A run's figure over the oracle's; 1 where the oracle's is nothing.
+pub(crate) fn figure_ratio(of: f64, to: f64) -> f64 {
+    if to > 0.0 { of / to } else { 1.0 }
 }

@@ -1,7 +1,5 @@
 //! Everyone plays every scenario.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use goodput_simulator::{
     Limits, Measure, Oracle, Scenario, run,
     score::{ScenarioScore, Score, Standing},
@@ -16,7 +14,7 @@ use crate::{
 };
 
 /// How everyone did, in the order of the contestants.
-pub(super) fn play(
+pub(crate) fn play(
     scenarios: &[Scenario],
     contestants: &[Contestant],
     seeds: u64,
@@ -50,6 +48,20 @@ pub(super) fn play(
         .collect())
 }
 
+/// The oracle of a scenario: remembered, if the world is still the same, or else searched for.
+pub(crate) fn oracle(scenario: &Scenario, seed: u64, memory: &Memory) -> Result<Oracle, Failure> {
+    let key = key(scenario, seed, &"oracle");
+    if let Some(known) = memory.oracle(&key) {
+        let oracle = Oracle::play(scenario, seed, known.limits())?;
+        if KnownOracle::of(&oracle) == known {
+            return Ok(oracle);
+        }
+    }
+    let oracle = Oracle::search(scenario, seed)?;
+    memory.learn_oracle(&key, &oracle)?;
+    Ok(oracle)
+}
+
 /// A scenario with a seed.
 struct Match<'a> {
     place: usize,
@@ -75,9 +87,8 @@ impl Match<'_> {
             return Ok(known.into_iter().flatten().collect());
         }
         progress.set_message(self.scenario.name.clone());
-        let oracle = self.oracle(memory)?;
+        let oracle = oracle(self.scenario, self.seed, memory)?;
         progress.inc(1);
-        let failed = AtomicBool::new(false);
         contestants
             .par_iter()
             .zip(&keys)
@@ -85,7 +96,6 @@ impl Match<'_> {
             .map(|((contestant, key), known)| {
                 let score = match known {
                     Some(score) => score,
-                    None if failed.load(Ordering::Relaxed) => Err(Failure::Arguments("interrupted".into()))?,
                     None => {
                         let limits = Limits::Algorithm(contestant.algorithm.clone());
                         let run = run(self.scenario, &limits, self.seed, &Measure::default())?;
@@ -98,19 +108,6 @@ impl Match<'_> {
                 Ok(score)
             })
             .collect()
-    }
-
-    fn oracle(&self, memory: &Memory) -> Result<Oracle, Failure> {
-        let key = key(self.scenario, self.seed, &"oracle");
-        if let Some(known) = memory.oracle(&key) {
-            let oracle = Oracle::play(self.scenario, self.seed, known.limits())?;
-            if KnownOracle::of(&oracle) == known {
-                return Ok(oracle);
-            }
-        }
-        let oracle = Oracle::search(self.scenario, self.seed)?;
-        memory.learn_oracle(&key, &oracle)?;
-        Ok(oracle)
     }
 
     /// What it takes, roughly: requests, times segments.

@@ -1,11 +1,9 @@
-//! The best that a limit could have done, knowing the future.
+//! The best constant limit of one segment.
 
 use std::time::Duration;
 
-use crate::{Limits, Measure, Part, Scenario, ScenarioError, Segment, Summary, run};
-
-/// The greatest limit that is tried.
-const GREATEST: usize = 1 << 15;
+use super::GREATEST;
+use crate::{Limits, Measure, Part, Scenario, ScenarioError, Segment, run};
 
 /// A limit counts as one of the best if it comes to this share of the best goodput.
 const AS_GOOD: f64 = 0.98;
@@ -16,87 +14,20 @@ const LEFT_THE_PLATEAU: f64 = 0.9;
 /// Steps from half to twice the best power of two.
 const FINE_STEPS: i32 = 12;
 
-/// For each [segment](Scenario::segments) of a scenario the best constant limit, and what they come to together.
-///
-/// Of all limits with at least 98 % of the best goodput of a segment, the best is the one with the smallest p99. It
-/// is searched for segment by segment, each after what the ones before left behind: among powers of two, and then in
-/// twelve steps from half to twice the best of them. Powers are tried from the concurrency at which the service is
-/// just full, up and down until goodput leaves its plateau: goodput has one plateau in the limit.
-///
-/// Where clients have gates of their own, the limit is that of each gate.
-#[derive(Clone, Debug)]
-pub struct Oracle {
-    /// From when on which limit holds.
-    pub limits: Vec<(Duration, usize)>,
-    /// What they come to.
-    pub summary: Summary,
-}
-
-impl Oracle {
-    /// Searches for the best limits of a scenario with this seed.
-    ///
-    /// # Errors
-    ///
-    /// [`ScenarioError`] if the scenario contradicts itself, or if it has no door whose limiter is left open.
-    pub fn search(scenario: &Scenario, seed: u64) -> Result<Self, ScenarioError> {
-        if scenario.open_doors() == 0 {
-            return Err(ScenarioError::new(
-                "there is nothing to score: no door is without a limiter; write one, as [door.service]",
-            ));
-        }
-        let mut limits = Vec::new();
-        for segment in scenario.segments() {
-            let best = SegmentSearch::new(scenario, seed, &limits, segment).best()?;
-            limits.push((segment.from, best));
-        }
-        Self::play(scenario, seed, limits)
-    }
-
-    /// An oracle whose limits were found before.
-    ///
-    /// # Errors
-    ///
-    /// [`ScenarioError`] if the scenario contradicts itself, or if the limits do not begin at the start or hold a zero.
-    pub fn play(
-        scenario: &Scenario,
-        seed: u64,
-        limits: Vec<(Duration, usize)>,
-    ) -> Result<Self, ScenarioError> {
-        let summary = run(scenario, &Limits::Schedule(limits.clone()), seed, &Measure::default())?.summary;
-        Ok(Self { limits, summary })
-    }
-}
-
-impl Scenario {
-    /// How many gates there are whose limiter the scenario leaves open.
-    #[must_use]
-    pub fn open_doors(&self) -> usize {
-        let service = self.door.service.as_ref().is_some_and(|door| door.limiter.is_none());
-        let clients = match &self.door.clients {
-            Some(door) if door.limiter.is_none() && door.shared => 1,
-            Some(door) if door.limiter.is_none() => {
-                self.clients.iter().map(|clients| clients.count as usize).sum()
-            }
-            _ => 0,
-        };
-        usize::from(service) + clients
-    }
-}
-
 /// What a limit comes to in a segment.
 #[derive(Clone, Debug)]
-struct Trial {
-    limit: usize,
-    part: Part,
+pub(super) struct Trial {
+    pub(super) limit: usize,
+    pub(super) part: Part,
 }
 
 impl Trial {
-    const fn good(&self) -> f64 {
+    pub(super) const fn good(&self) -> f64 {
         self.part.counts.good as f64
     }
 }
 
-struct SegmentSearch<'a> {
+pub(super) struct SegmentSearch<'a> {
     scenario: &'a Scenario,
     seed: u64,
     before: &'a [(Duration, usize)],
@@ -105,7 +36,7 @@ struct SegmentSearch<'a> {
 }
 
 impl<'a> SegmentSearch<'a> {
-    const fn new(
+    pub(super) const fn new(
         scenario: &'a Scenario,
         seed: u64,
         before: &'a [(Duration, usize)],
@@ -114,7 +45,7 @@ impl<'a> SegmentSearch<'a> {
         Self { scenario, seed, before, segment, trials: Vec::new() }
     }
 
-    fn best(mut self) -> Result<usize, ScenarioError> {
+    pub(super) fn best(mut self) -> Result<usize, ScenarioError> {
         let start = self.just_full();
         self.try_limit(start)?;
         self.walk(start, |limit| (limit < GREATEST).then_some(limit * 2))?;
@@ -152,7 +83,7 @@ impl<'a> SegmentSearch<'a> {
         Ok(())
     }
 
-    fn try_limit(&mut self, limit: usize) -> Result<&Trial, ScenarioError> {
+    pub(super) fn try_limit(&mut self, limit: usize) -> Result<&Trial, ScenarioError> {
         let known = self.trials.iter().position(|trial| trial.limit == limit);
         if let Some(known) = known {
             return Ok(&self.trials[known]);

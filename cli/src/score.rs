@@ -1,20 +1,19 @@
 //! `goodput score`.
 
-mod league;
-mod report;
-
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
 use clap::Args;
-use goodput_simulator::{Scenario, suite};
+use goodput_simulator::{Scenario, random_scenario, random_scenario_text, suite};
 
 use crate::{
     contestants::{Contestant, contestants},
     failure::Failure,
-    memory::Memory,
+    league,
+    memory::{Memory, Place},
+    report,
 };
 
 /// Scenarios of `--quick`: of each kind one, and none that takes long.
@@ -48,25 +47,34 @@ pub(crate) struct Arguments {
     #[arg(long)]
     quick: bool,
     /// Compare by the scenario files of this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "quick")]
     suite: Option<PathBuf>,
+    /// Compare by N scenarios that are drawn at random
+    #[arg(long, value_name = "N", conflicts_with_all = ["quick", "suite"],
+        value_parser = clap::value_parser!(u32).range(1..))]
+    random: Option<u32>,
+    /// Where chance begins to draw scenarios
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "random")]
+    seed: u64,
+    /// Write the scenarios that are drawn into this folder as files
+    #[arg(long, value_name = "DIR", requires = "random")]
+    save: Option<PathBuf>,
     /// Print CSV, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     csv: Option<Option<PathBuf>>,
     /// Print JSON, or write it to FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     json: Option<Option<PathBuf>>,
-    /// Where to remember oracles, and what was worked out before an interruption [default: target/goodput beside a
-    /// Cargo.toml, else .goodput]
-    #[arg(long, value_name = "DIR")]
-    cache: Option<PathBuf>,
+    #[command(flatten)]
+    cache: Place,
 }
 
 pub(crate) fn score(arguments: &Arguments) -> Result<(), Failure> {
     let scenarios = arguments.scenarios()?;
     let algorithms = arguments.contestants()?;
-    let seeds = arguments.seeds.unwrap_or(if arguments.quick { 1 } else { 5 });
-    let memory = Memory::open(&arguments.cache())?;
+    let one_will_do = arguments.quick || arguments.random.is_some();
+    let seeds = arguments.seeds.unwrap_or(if one_will_do { 1 } else { 5 });
+    let memory = Memory::open(&arguments.cache.folder())?;
     let mut standings = league::play(&scenarios, &algorithms, seeds, &memory)?;
     standings.sort_by(|a, b| b.total.total_cmp(&a.total));
     report::report(&standings, arguments.json.as_ref(), arguments.csv.as_ref())
@@ -74,9 +82,10 @@ pub(crate) fn score(arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     fn scenarios(&self) -> Result<Vec<Scenario>, Failure> {
-        let mut scenarios = match &self.suite {
-            Some(folder) => read_folder(folder)?,
-            None => suite()?,
+        let mut scenarios = match (&self.suite, self.random) {
+            (Some(folder), _) => read_folder(folder)?,
+            (None, Some(count)) => self.draw(count)?,
+            (None, None) => suite()?,
         };
         if self.quick {
             scenarios.retain(|scenario| QUICK.contains(&scenario.name.as_str()));
@@ -96,6 +105,20 @@ impl Arguments {
         Ok(scenarios)
     }
 
+    fn draw(&self, count: u32) -> Result<Vec<Scenario>, Failure> {
+        let scenarios: Vec<_> =
+            (0..count).map(|number| random_scenario(self.seed, number)).collect::<Result<_, _>>()?;
+        if let Some(folder) = &self.save {
+            fs::create_dir_all(folder).map_err(Failure::file(folder))?;
+            for (number, scenario) in scenarios.iter().enumerate() {
+                let path = folder.join(format!("{}.toml", scenario.name));
+                let text = random_scenario_text(self.seed, number as u32);
+                fs::write(&path, text).map_err(Failure::file(&path))?;
+            }
+        }
+        Ok(scenarios)
+    }
+
     fn contestants(&self) -> Result<Vec<Contestant>, Failure> {
         if self.algorithm.is_empty() {
             return Ok(contestants());
@@ -105,11 +128,6 @@ impl Arguments {
             named.extend(Contestant::parse_list(list)?);
         }
         Ok(named)
-    }
-
-    fn cache(&self) -> PathBuf {
-        let beside_cargo = || if Path::new("Cargo.toml").exists() { "target/goodput" } else { ".goodput" };
-        self.cache.clone().unwrap_or_else(|| beside_cargo().into())
     }
 }
 

@@ -37,7 +37,7 @@ struct Row<'a> {
 }
 
 /// Prints or writes as asked: `Some(None)` means to standard output.
-pub(super) fn report(
+pub(crate) fn report(
     standings: &[Standing],
     json: Option<&Option<PathBuf>>,
     csv: Option<&Option<PathBuf>>,
