@@ -23,6 +23,7 @@ mod gate;
 mod key;
 mod keyed;
 mod load;
+mod never;
 #[cfg(feature = "tower")]
 pub mod middleware;
 mod outcome;

@@ -78,6 +78,7 @@ impl Backoff {
             Jitter::None => wait,
             Jitter::Full => wait.mul_f64(random),
             Jitter::Equal => (wait / 2) + (wait / 2).mul_f64(random),
+            Jitter::Half => (wait / 2).saturating_add(wait.mul_f64(random)),
         }
     }
 }
@@ -93,6 +94,8 @@ pub enum Jitter {
     Full,
     /// Evenly over `[d/2, d]`.
     Equal,
+    /// Evenly over `[d/2, 3d/2]`: the mean stays `d`.
+    Half,
 }
 
 /// Settings of [`Backoff`].
@@ -104,7 +107,7 @@ pub struct BackoffSettings {
     pub first: Duration,
     /// By how much each further wait is longer. Default 2.
     pub factor: f64,
-    /// The longest wait. Default 20 s.
+    /// The longest wait; with [`Jitter::Half`] before the jitter. Default 20 s.
     #[serde(with = "humantime_serde")]
     pub max: Duration,
     /// How waits are spread. Default full.
@@ -144,10 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn full_jitter_takes_any_part_and_equal_jitter_the_upper_half() {
+    fn full_jitter_takes_any_part_equal_jitter_the_upper_half_and_half_jitter_half_on_either_side() {
         for (random, full, equal) in [(0.0, 0, 100), (0.5, 100, 150), (1.0, 200, 200), (f64::NAN, 0, 100)] {
             assert_eq!(backoff(Jitter::Full).wait(2, None, random), Some(MS(full)));
             assert_eq!(backoff(Jitter::Equal).wait(2, None, random), Some(MS(equal)));
+            assert_eq!(backoff(Jitter::Half).wait(2, None, random), Some(MS(full + 100)));
         }
     }
 

@@ -90,8 +90,9 @@ impl RetryBudget {
 pub struct RetryBudgetSettings {
     /// Retries per request in the long run. Default 0.1.
     pub share: Share,
-    /// The floor: one retry each such time, whatever the number of requests. Default 1 s.
-    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
+    /// The floor: one retry each such time, whatever the number of requests. In a config file
+    /// `"never"` for none. Default 1 s.
+    #[serde(with = "crate::never")]
     pub one_every: Option<Duration>,
     /// The most retries that can be saved up. Default 10.
     pub cap: u32,

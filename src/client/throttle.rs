@@ -122,8 +122,8 @@ pub struct ThrottleSettings {
     /// The highest probability of being held back. Below 1: something must be sent to see that the server is back.
     /// Default 0.9.
     pub max_rejection: Share,
-    /// One attempt is sent at least each such time. Default 1 s.
-    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
+    /// One attempt is sent at least each such time. In a config file `"never"` for no such promise. Default 1 s.
+    #[serde(with = "crate::never")]
     pub probe_every: Option<Duration>,
 }
 
