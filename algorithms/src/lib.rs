@@ -82,6 +82,7 @@
 mod aimd;
 mod allowance;
 mod decision;
+mod envoy;
 mod fixed;
 mod gradient;
 mod gradient2;
@@ -100,6 +101,7 @@ mod windowed;
 pub use aimd::{Aimd, AimdSettings};
 pub use allowance::Allowance;
 pub use decision::{Decision, Evidence, Reason};
+pub use envoy::{Envoy, EnvoySettings};
 pub use fixed::{Fixed, FixedSettings};
 pub use gradient::{Gradient, GradientSettings};
 pub use gradient2::{Gradient2, Gradient2Settings};

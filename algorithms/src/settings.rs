@@ -83,6 +83,7 @@ macro_rules! algorithms {
 
 algorithms! {
     Aimd(AimdSettings) = "aimd",
+    Envoy(EnvoySettings) = "envoy",
     Fixed(FixedSettings) = "fixed",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
