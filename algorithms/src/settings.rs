@@ -87,6 +87,7 @@ algorithms! {
     Fixed(FixedSettings) = "fixed",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
+    Vector(VectorSettings) = "vector",
     Vegas(VegasSettings) = "vegas",
     Windowed(WindowedSettings) = "windowed",
 }
