@@ -81,6 +81,7 @@
 
 mod aimd;
 mod allowance;
+mod conjure;
 mod decision;
 mod envoy;
 mod fixed;
@@ -101,6 +102,7 @@ mod windowed;
 
 pub use aimd::{Aimd, AimdSettings};
 pub use allowance::Allowance;
+pub use conjure::{Conjure, ConjureSettings};
 pub use decision::{Decision, Evidence, Reason};
 pub use envoy::{Envoy, EnvoySettings};
 pub use fixed::{Fixed, FixedSettings};

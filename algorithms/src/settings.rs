@@ -83,6 +83,7 @@ macro_rules! algorithms {
 
 algorithms! {
     Aimd(AimdSettings) = "aimd",
+    Conjure(ConjureSettings) = "conjure",
     Envoy(EnvoySettings) = "envoy",
     Fixed(FixedSettings) = "fixed",
     Gradient(GradientSettings) = "gradient",
