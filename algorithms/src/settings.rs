@@ -88,6 +88,7 @@ algorithms! {
     Fixed(FixedSettings) = "fixed",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
+    SlowStart(SlowStartSettings) = "slow_start",
     Vector(VectorSettings) = "vector",
     Vegas(VegasSettings) = "vegas",
     Windowed(WindowedSettings) = "windowed",
