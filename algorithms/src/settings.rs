@@ -86,12 +86,38 @@ algorithms! {
     Conjure(ConjureSettings) = "conjure",
     Envoy(EnvoySettings) = "envoy",
     Fixed(FixedSettings) = "fixed",
+    GoZero(GoZeroSettings) = "go_zero",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
     SlowStart(SlowStartSettings) = "slow_start",
     Vector(VectorSettings) = "vector",
     Vegas(VegasSettings) = "vegas",
     Windowed(WindowedSettings) = "windowed",
+}
+
+impl Algorithm {
+    /// A limiter with these settings that, if it asks how busy the machine is, looks at `utilization`.
+    ///
+    /// ```
+    /// use goodput_algorithms::{Algorithm, Utilization};
+    ///
+    /// let cpu = Utilization::unknown();
+    /// let limiter = Algorithm::from_name("kratos").unwrap().build_with(&cpu).unwrap();
+    /// cpu.set(0.7).unwrap();
+    /// # let _ = limiter;
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Algorithm::build`].
+    pub fn build_with(&self, utilization: &Utilization) -> Result<Box<dyn Limiter>, InvalidSettings> {
+        Ok(match self {
+            Self::GoZero(settings) => {
+                Box::new(GoZero::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            other => other.build()?,
+        })
+    }
 }
 
 /// No algorithm has that name.
