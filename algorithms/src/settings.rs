@@ -89,6 +89,7 @@ algorithms! {
     GoZero(GoZeroSettings) = "go_zero",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
+    Kratos(KratosSettings) = "kratos",
     SlowStart(SlowStartSettings) = "slow_start",
     Vector(VectorSettings) = "vector",
     Vegas(VegasSettings) = "vegas",
@@ -114,6 +115,9 @@ impl Algorithm {
         Ok(match self {
             Self::GoZero(settings) => {
                 Box::new(GoZero::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            Self::Kratos(settings) => {
+                Box::new(Kratos::with_utilization(settings.clone(), utilization.clone())?)
             }
             other => other.build()?,
         })
