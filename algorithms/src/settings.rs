@@ -90,6 +90,7 @@ algorithms! {
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
     Kratos(KratosSettings) = "kratos",
+    Sentinel(SentinelSettings) = "sentinel",
     SlowStart(SlowStartSettings) = "slow_start",
     Vector(VectorSettings) = "vector",
     Vegas(VegasSettings) = "vegas",
@@ -118,6 +119,9 @@ impl Algorithm {
             }
             Self::Kratos(settings) => {
                 Box::new(Kratos::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            Self::Sentinel(settings) => {
+                Box::new(Sentinel::with_utilization(settings.clone(), utilization.clone())?)
             }
             other => other.build()?,
         })
