@@ -81,6 +81,7 @@
 
 mod aimd;
 mod allowance;
+mod brpc;
 mod conjure;
 mod decision;
 mod envoy;
@@ -106,6 +107,7 @@ mod windowed;
 
 pub use aimd::{Aimd, AimdSettings};
 pub use allowance::Allowance;
+pub use brpc::{Brpc, BrpcSettings};
 pub use conjure::{Conjure, ConjureSettings};
 pub use decision::{Decision, Evidence, Reason};
 pub use envoy::{Envoy, EnvoySettings};

@@ -83,6 +83,7 @@ macro_rules! algorithms {
 
 algorithms! {
     Aimd(AimdSettings) = "aimd",
+    Brpc(BrpcSettings) = "brpc",
     Conjure(ConjureSettings) = "conjure",
     Envoy(EnvoySettings) = "envoy",
     Fixed(FixedSettings) = "fixed",
