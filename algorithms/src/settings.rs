@@ -86,6 +86,7 @@ algorithms! {
     Brpc(BrpcSettings) = "brpc",
     Conjure(ConjureSettings) = "conjure",
     Envoy(EnvoySettings) = "envoy",
+    Failsafe(FailsafeSettings) = "failsafe",
     Fixed(FixedSettings) = "fixed",
     GoZero(GoZeroSettings) = "go_zero",
     Gradient(GradientSettings) = "gradient",
