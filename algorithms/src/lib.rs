@@ -82,6 +82,7 @@
 mod aimd;
 mod allowance;
 mod brpc;
+mod cinnamon;
 mod conjure;
 mod decision;
 mod envoy;
@@ -109,6 +110,7 @@ mod windowed;
 pub use aimd::{Aimd, AimdSettings};
 pub use allowance::Allowance;
 pub use brpc::{Brpc, BrpcSettings};
+pub use cinnamon::{Cinnamon, CinnamonSettings};
 pub use conjure::{Conjure, ConjureSettings};
 pub use decision::{Decision, Evidence, Reason};
 pub use envoy::{Envoy, EnvoySettings};

@@ -84,6 +84,7 @@ macro_rules! algorithms {
 algorithms! {
     Aimd(AimdSettings) = "aimd",
     Brpc(BrpcSettings) = "brpc",
+    Cinnamon(CinnamonSettings) = "cinnamon",
     Conjure(ConjureSettings) = "conjure",
     Envoy(EnvoySettings) = "envoy",
     Failsafe(FailsafeSettings) = "failsafe",
