@@ -93,6 +93,7 @@ algorithms! {
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
     Kratos(KratosSettings) = "kratos",
+    Pid(PidSettings) = "pid",
     Sentinel(SentinelSettings) = "sentinel",
     SlowStart(SlowStartSettings) = "slow_start",
     Vector(VectorSettings) = "vector",
