@@ -92,6 +92,7 @@ algorithms! {
     GoZero(GoZeroSettings) = "go_zero",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
+    HillClimbing(HillClimbingSettings) = "hill_climbing",
     Kratos(KratosSettings) = "kratos",
     Pid(PidSettings) = "pid",
     Sentinel(SentinelSettings) = "sentinel",
@@ -120,6 +121,9 @@ impl Algorithm {
         Ok(match self {
             Self::GoZero(settings) => {
                 Box::new(GoZero::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            Self::HillClimbing(settings) => {
+                Box::new(HillClimbing::with_utilization(settings.clone(), utilization.clone())?)
             }
             Self::Kratos(settings) => {
                 Box::new(Kratos::with_utilization(settings.clone(), utilization.clone())?)
