@@ -94,6 +94,7 @@ algorithms! {
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
     HillClimbing(HillClimbingSettings) = "hill_climbing",
+    IncrementalSteps(IncrementalStepsSettings) = "incremental_steps",
     Kratos(KratosSettings) = "kratos",
     Pid(PidSettings) = "pid",
     Sentinel(SentinelSettings) = "sentinel",
