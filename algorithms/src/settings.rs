@@ -96,6 +96,7 @@ algorithms! {
     HillClimbing(HillClimbingSettings) = "hill_climbing",
     IncrementalSteps(IncrementalStepsSettings) = "incremental_steps",
     Kratos(KratosSettings) = "kratos",
+    Parabola(ParabolaSettings) = "parabola",
     Pid(PidSettings) = "pid",
     Sentinel(SentinelSettings) = "sentinel",
     SlowStart(SlowStartSettings) = "slow_start",
