@@ -83,11 +83,60 @@ macro_rules! algorithms {
 
 algorithms! {
     Aimd(AimdSettings) = "aimd",
+    Brpc(BrpcSettings) = "brpc",
+    Cinnamon(CinnamonSettings) = "cinnamon",
+    Conjure(ConjureSettings) = "conjure",
+    Dubbo(DubboSettings) = "dubbo",
+    Envoy(EnvoySettings) = "envoy",
+    Failsafe(FailsafeSettings) = "failsafe",
     Fixed(FixedSettings) = "fixed",
+    GoZero(GoZeroSettings) = "go_zero",
     Gradient(GradientSettings) = "gradient",
     Gradient2(Gradient2Settings) = "gradient2",
+    HillClimbing(HillClimbingSettings) = "hill_climbing",
+    IncrementalSteps(IncrementalStepsSettings) = "incremental_steps",
+    Kratos(KratosSettings) = "kratos",
+    Parabola(ParabolaSettings) = "parabola",
+    Pid(PidSettings) = "pid",
+    Sentinel(SentinelSettings) = "sentinel",
+    SlowStart(SlowStartSettings) = "slow_start",
+    Vector(VectorSettings) = "vector",
     Vegas(VegasSettings) = "vegas",
     Windowed(WindowedSettings) = "windowed",
+}
+
+impl Algorithm {
+    /// A limiter with these settings that, if it asks how busy the machine is, looks at `utilization`.
+    ///
+    /// ```
+    /// use goodput_algorithms::{Algorithm, Utilization};
+    ///
+    /// let cpu = Utilization::unknown();
+    /// let limiter = Algorithm::from_name("kratos").unwrap().build_with(&cpu).unwrap();
+    /// cpu.set(0.7).unwrap();
+    /// # let _ = limiter;
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Algorithm::build`].
+    pub fn build_with(&self, utilization: &Utilization) -> Result<Box<dyn Limiter>, InvalidSettings> {
+        Ok(match self {
+            Self::GoZero(settings) => {
+                Box::new(GoZero::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            Self::HillClimbing(settings) => {
+                Box::new(HillClimbing::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            Self::Kratos(settings) => {
+                Box::new(Kratos::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            Self::Sentinel(settings) => {
+                Box::new(Sentinel::with_utilization(settings.clone(), utilization.clone())?)
+            }
+            other => other.build()?,
+        })
+    }
 }
 
 /// No algorithm has that name.

@@ -1,0 +1,383 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Utilization, Window,
+    WindowRule,
+    parts::{bounded, check, nanos},
+    split_mix::SplitMix64,
+};
+
+/// Waves in the limit, and where throughput follows them: the hill climbing of .NET's thread pool.
+///
+/// ```text
+/// an interval lasts U[interval_min, interval_max], drawn anew with every change; longer until
+/// (limit − 1) / completions < sample_error.  Over the last 3 to wave_history whole periods, at the wave's frequency:
+///     C, T = amplitudes of the limit and of throughput, each by its mean (complex, by Goertzel)
+///     noise = the greater of T's two neighbouring frequencies;   average noise ← 0.99 old + 0.01 new
+///     r = Re(T / C) − bias;   confidence = |C| / max(noise, average noise) / signal_to_noise
+/// move = |clamp(r, ±1) × clamp(confidence, 0, 1)| ^ gain_exponent × sign, × change_per_second × seconds,
+///     at most change_per_interval;   no increase while utilization > utilization_ceiling
+/// control ← control + move;   wave = clamp(trunc(½ + 2 × control × average noise × signal_to_noise × wave_multiplier), 1,
+///     wave_max);   limit ← trunc(control + wave in every other half period)
+/// at min with r < 0, the next interval is up to ten times as long
+/// ```
+///
+/// Source: `PortableThreadPool.HillClimbing.cs` of dotnet/runtime
+/// (`src/libraries/System.Private.CoreLib/src/System/ Threading`), after Hellerstein, Morrison and Eilebrecht,
+/// "Optimizing Concurrency Levels in the .NET ThreadPool" (2008). Its completions are answers here, and the pool's
+/// watch for starvation is left out. The pool climbs only while work waits for threads; likewise a window in which
+/// the limit was not felt is passed over.
+///
+/// **Choose it** where throughput falls with too much concurrency, and latency says little. Behind a plain queue,
+/// whose throughput stays level, the bias of 0.15 alone stops it.
+///
+/// **Known to go wrong:**
+/// - Four a second at best: hundreds take minutes.
+/// - Work of different kinds makes throughput jump for reasons that have nothing to do with the limit; its
+///   maintainers report as much, and that it is hardly better than none.
+/// - An interval has no unit of latency, so services slower than it are measured by chance.
+#[derive(Clone, Debug)]
+pub struct HillClimbing {
+    settings: HillClimbingSettings,
+    utilization: Utilization,
+    control: f64,
+    limit: usize,
+    throughputs: Box<[f64]>,
+    limits: Box<[f64]>,
+    /// Intervals so far.
+    total: usize,
+    average_noise: f64,
+    interval_ns: u64,
+    /// Of intervals that were too short to tell.
+    carried: (f64, f64),
+    next: Option<Instant>,
+    random: SplitMix64,
+}
+
+/// What a look at the waves says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waves {
+    ratio: f64,
+    confidence: f64,
+}
+
+impl HillClimbing {
+    /// A limiter that is never told how busy the machine is.
+    ///
+    /// # Errors
+    ///
+    /// As [`HillClimbing::with_utilization`].
+    pub fn new(settings: HillClimbingSettings) -> Result<Self, InvalidSettings> {
+        Self::with_utilization(settings, Utilization::unknown())
+    }
+
+    /// A limiter that is told by `utilization` how busy the processors are; while nobody tells, they may be busier.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSettings`] names the field that contradicts another or cannot hold.
+    pub fn with_utilization(
+        settings: HillClimbingSettings,
+        utilization: Utilization,
+    ) -> Result<Self, InvalidSettings> {
+        settings.check()?;
+        let history = settings.wave_period * settings.wave_history;
+        let mut limiter = Self {
+            utilization,
+            control: settings.initial as f64,
+            limit: settings.initial,
+            throughputs: vec![0.0; history].into_boxed_slice(),
+            limits: vec![0.0; history].into_boxed_slice(),
+            total: 0,
+            average_noise: 0.0,
+            interval_ns: 0,
+            carried: (0.0, 0.0),
+            next: None,
+            random: SplitMix64::new(settings.seed),
+            settings,
+        };
+        limiter.draw_interval();
+        Ok(limiter)
+    }
+
+    fn draw_interval(&mut self) {
+        let (low, high) = (nanos(self.settings.interval_min), nanos(self.settings.interval_max));
+        self.interval_ns = low + ((high - low) as f64 * self.random.unit()) as u64;
+    }
+
+    fn wait(&mut self, now: Instant, interval_ns: u64) {
+        self.next = Some(now.plus_nanos(interval_ns.max(1)));
+    }
+
+    /// The complex amplitude at `period` of the last `count` of a ring of samples.
+    fn amplitude(&self, ring: &[f64], count: usize, period: f64) -> (f64, f64) {
+        let angle = std::f64::consts::TAU / period;
+        let (sin, cos) = (libm::sin(angle), libm::cos(angle));
+        let (mut q1, mut q2) = (0.0, 0.0);
+        for i in 0..count {
+            let q0 = 2.0 * cos * q1 - q2 + ring[(self.total - count + i) % ring.len()];
+            (q1, q2) = (q0, q1);
+        }
+        ((q1 - q2 * cos) / count as f64, q2 * sin / count as f64)
+    }
+
+    fn look(&mut self) -> Option<Waves> {
+        let period = self.settings.wave_period;
+        let count = (self.total - 1).min(self.limits.len()) / period * period;
+        if count <= period {
+            return None;
+        }
+        let mean = |ring: &[f64]| {
+            (0..count).map(|i| ring[(self.total - count + i) % ring.len()]).sum::<f64>() / count as f64
+        };
+        let (throughput, limit) = (mean(&self.throughputs), mean(&self.limits));
+        if throughput <= 0.0 || limit <= 0.0 {
+            return None;
+        }
+        let periods = count as f64 / period as f64;
+        let scaled = |ring: &[f64], mean: f64, period: f64| {
+            let (re, im) = self.amplitude(ring, count, period);
+            (re / mean, im / mean)
+        };
+        let magnitude = |(re, im): (f64, f64)| (re * re + im * im).sqrt();
+        let wave = scaled(&self.throughputs, throughput, period as f64);
+        let neighbours = [count as f64 / (periods + 1.0), count as f64 / (periods - 1.0)];
+        let noise = neighbours
+            .into_iter()
+            .filter(|neighbour| *neighbour <= count as f64)
+            .map(|neighbour| magnitude(scaled(&self.throughputs, throughput, neighbour)))
+            .fold(0.0, f64::max);
+        let limit_wave = scaled(&self.limits, limit, period as f64);
+        let smoothing = self.settings.error_smoothing;
+        self.average_noise = if self.average_noise == 0.0 {
+            noise
+        } else {
+            smoothing * noise + (1.0 - smoothing) * self.average_noise
+        };
+        let size = magnitude(limit_wave);
+        if size == 0.0 {
+            return Some(Waves::default());
+        }
+        let along = wave.0 * limit_wave.0 + wave.1 * limit_wave.1;
+        let noise = noise.max(self.average_noise);
+        let confidence = if noise > 0.0 { size / noise / self.settings.signal_to_noise } else { 1.0 };
+        Some(Waves { ratio: along / (size * size) - self.settings.bias, confidence })
+    }
+
+    fn climb(&mut self, seconds: f64, waves: Waves) -> f64 {
+        let settings = &self.settings;
+        let wanted = waves.ratio.clamp(-1.0, 1.0) * waves.confidence.clamp(0.0, 1.0);
+        let gain = settings.change_per_second * seconds;
+        let size = libm::pow(wanted.abs(), settings.gain_exponent) * gain;
+        let mut step = if wanted < 0.0 { -size } else { size.min(settings.change_per_interval) };
+        if step > 0.0 && self.utilization.value().is_some_and(|busy| busy > settings.utilization_ceiling) {
+            step = 0.0;
+        }
+        self.control += step;
+        let scale = self.average_noise * settings.signal_to_noise * settings.wave_multiplier * 2.0;
+        let wave = bounded(0.5 + self.control * scale, 1, settings.wave_max);
+        let (min, max) = (settings.min as f64, settings.max as f64);
+        self.control = self.control.min(max - wave as f64).max(min);
+        let crest = (self.total / (settings.wave_period / 2)) % 2;
+        self.limit = bounded(self.control + (wave * crest) as f64, settings.min, settings.max);
+        step
+    }
+}
+
+impl Limiter for HillClimbing {
+    fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn next_window(&self) -> WindowRule {
+        match self.next {
+            None => WindowRule::EACH,
+            Some(next) => WindowRule::samples(0).not_before(next).no_later_than(next),
+        }
+    }
+
+    fn update(&mut self, window: &Window) -> Decision {
+        let now = window.closed;
+        if self.next.is_none() {
+            self.wait(now, self.interval_ns);
+            return Decision::new(self.limit, Reason::Starting);
+        }
+        if window.limit_hits == 0 && window.refused == 0 {
+            self.wait(now, self.interval_ns);
+            return Decision::new(self.limit, Reason::AppLimited);
+        }
+        let completions = window.samples().count as f64 + self.carried.0;
+        let seconds = window.duration_ns() as f64 / 1e9 + self.carried.1;
+        let error = (self.limit as f64 - 1.0) / completions.max(0.5);
+        if seconds <= 0.0 || completions <= 0.0 || (self.total > 0 && error >= self.settings.sample_error) {
+            self.carried = (completions, seconds);
+            self.wait(now, nanos(ANOTHER_LOOK));
+            return Decision::new(self.limit, Reason::Undecided).with("completions", completions);
+        }
+        self.carried = (0.0, 0.0);
+        let index = self.total % self.limits.len();
+        self.throughputs[index] = completions / seconds;
+        self.limits[index] = self.limit as f64;
+        self.total += 1;
+        let before = self.limit;
+        let looked = self.look();
+        let waves = looked.unwrap_or_default();
+        let step = self.climb(seconds, waves);
+        if self.limit != before {
+            self.draw_interval();
+        }
+        let patience = if waves.ratio < 0.0 && self.limit == self.settings.min {
+            10.0 * (-waves.ratio).min(1.0)
+        } else {
+            1.0
+        };
+        self.wait(now, (self.interval_ns as f64 * patience) as u64);
+        let reason = match looked {
+            None => Reason::Starting,
+            Some(_) if step > 0.0 => Reason::Growing,
+            Some(_) if step < 0.0 => Reason::QueueBuilding,
+            Some(_) => Reason::Holding,
+        };
+        Decision::new(self.limit, reason)
+            .with("throughput", completions / seconds)
+            .with("ratio", waves.ratio)
+            .with("confidence", waves.confidence)
+            .with("noise", self.average_noise)
+            .with("control", self.control)
+    }
+
+    fn state(&self) -> State {
+        State::new()
+            .with("limit", self.limit as f64)
+            .with("control", self.control)
+            .with("noise", self.average_noise)
+    }
+
+    fn resume(&mut self, state: &State) -> Result<(), CannotResume> {
+        let limit = state.number_within("limit", self.settings.min as f64, self.settings.max as f64)?;
+        self.control = state.number_within("control", self.settings.min as f64, self.settings.max as f64)?;
+        self.limit = limit as usize;
+        Ok(())
+    }
+}
+
+/// When a window with too few completions is looked at again.
+const ANOTHER_LOOK: Duration = Duration::from_millis(10);
+
+/// Settings of [`HillClimbing`].
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HillClimbingSettings {
+    /// The limit to start from. Published: the number of processors. Default 8.
+    pub initial: usize,
+    /// The least limit. Published: the number of processors. Default 1.
+    pub min: usize,
+    /// The greatest limit. Default 32,767.
+    pub max: usize,
+    /// Intervals in a wave, even. Default 4.
+    pub wave_period: usize,
+    /// Waves that are looked back on, at least 3. Default 8.
+    pub wave_history: usize,
+    /// The greatest height of a wave. Default 20.
+    pub wave_max: usize,
+    /// Factor of the height of a wave, at least 0. Default 1.
+    pub wave_multiplier: f64,
+    /// What throughput must gain, as a share of what the limit gains. Default 0.15.
+    pub bias: f64,
+    /// How far the wave should stand out from the noise, above 0. Default 3.
+    pub signal_to_noise: f64,
+    /// The greatest change in a second. Default 4.
+    pub change_per_second: f64,
+    /// The greatest increase in an interval. Default 20.
+    pub change_per_interval: f64,
+    /// The shortest interval. Default 10 ms.
+    #[serde(with = "humantime_serde")]
+    pub interval_min: Duration,
+    /// The longest interval. Default 200 ms.
+    #[serde(with = "humantime_serde")]
+    pub interval_max: Duration,
+    /// The weight of a new measurement of noise, within 0 and 1. Default 0.01.
+    pub error_smoothing: f64,
+    /// Exponent that makes small moves smaller, above 0. Default 2.
+    pub gain_exponent: f64,
+    /// The greatest share of completions that may be uncertain, above 0. Default 0.15.
+    pub sample_error: f64,
+    /// The share of busy processors above which the limit is not raised. Default 0.95.
+    pub utilization_ceiling: f64,
+    /// Seed of the lengths of intervals. Default 0.
+    pub seed: u64,
+}
+
+impl HillClimbingSettings {
+    fn check(&self) -> Result<(), InvalidSettings> {
+        InvalidSettings::check_bounds(self.min, self.initial, self.max)?;
+        check(self.wave_period >= 2 && self.wave_period.is_multiple_of(2), "wave_period", || {
+            format!("must be even and at least 2, not {}", self.wave_period)
+        })?;
+        check((3..=1_000).contains(&self.wave_history), "wave_history", || {
+            format!("must lie within 3 and 1000, not {}", self.wave_history)
+        })?;
+        check(self.wave_period <= 1_000, "wave_period", || {
+            format!("must be at most 1000, not {}", self.wave_period)
+        })?;
+        check(self.wave_max >= 1, "wave_max", || "must be at least 1, not 0".into())?;
+        check(self.interval_min > Duration::ZERO, "interval_min", || "must be longer than zero".into())?;
+        check(self.interval_max >= self.interval_min, "interval_max", || {
+            format!("must be at least `interval_min` ({:?}), not {:?}", self.interval_min, self.interval_max)
+        })?;
+        check((0.0..=1.0).contains(&self.error_smoothing), "error_smoothing", || {
+            format!("must lie within 0 and 1, not {}", self.error_smoothing)
+        })?;
+        for (field, value) in [
+            ("signal_to_noise", self.signal_to_noise),
+            ("change_per_second", self.change_per_second),
+            ("change_per_interval", self.change_per_interval),
+            ("gain_exponent", self.gain_exponent),
+            ("sample_error", self.sample_error),
+        ] {
+            check(value.is_finite() && value > 0.0, field, || {
+                format!("must be finite and above 0, not {value}")
+            })?;
+        }
+        for (field, value) in [
+            ("wave_multiplier", self.wave_multiplier),
+            ("bias", self.bias),
+            ("utilization_ceiling", self.utilization_ceiling),
+        ] {
+            check(value.is_finite() && value >= 0.0, field, || {
+                format!("must be finite and at least 0, not {value}")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Default for HillClimbingSettings {
+    fn default() -> Self {
+        Self {
+            initial: 8,
+            min: 1,
+            max: 32_767,
+            wave_period: 4,
+            wave_history: 8,
+            wave_max: 20,
+            wave_multiplier: 1.0,
+            bias: 0.15,
+            signal_to_noise: 3.0,
+            change_per_second: 4.0,
+            change_per_interval: 20.0,
+            interval_min: Duration::from_millis(10),
+            interval_max: Duration::from_millis(200),
+            error_smoothing: 0.01,
+            gain_exponent: 2.0,
+            sample_error: 0.15,
+            utilization_ceiling: 0.95,
+            seed: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use crate::Instant;
+
+/// What ended in one slice of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Bucket {
+    /// Requests that ended.
+    pub(crate) ended: u64,
+    /// How many of them have a latency in `latency_sum`.
+    pub(crate) timed: u64,
+    /// Sum of latencies, in whatever unit the owner counts.
+    pub(crate) latency_sum: u64,
+    /// Least latency; meaningless while `timed` is zero.
+    pub(crate) latency_min: u64,
+}
+
+/// A window that slides over time in whole buckets.
+#[derive(Clone, Debug)]
+pub(crate) struct Buckets {
+    buckets: Box<[Bucket]>,
+    width_ns: u64,
+    /// Ordinal of the bucket that is being filled, counted from the clock's origin.
+    current: Option<u64>,
+}
+
+impl Buckets {
+    pub(crate) fn new(window_ns: u64, count: usize) -> Self {
+        let buckets = vec![Bucket::default(); count.max(1)].into_boxed_slice();
+        Self { width_ns: (window_ns / buckets.len() as u64).max(1), buckets, current: None }
+    }
+
+    /// Moves on to the bucket of `now`, emptying those in between. Whether it moved. A clock that steps back goes on
+    /// filling the current bucket.
+    pub(crate) fn advance(&mut self, now: Instant) -> bool {
+        let ordinal = now.nanos() / self.width_ns;
+        let Some(current) = self.current else {
+            self.current = Some(ordinal);
+            return true;
+        };
+        if ordinal <= current {
+            return false;
+        }
+        let len = self.buckets.len() as u64;
+        for skipped in 1..=(ordinal - current).min(len) {
+            self.buckets[((current + skipped) % len) as usize] = Bucket::default();
+        }
+        // Fewer were emptied than skipped: all are empty, whichever is the current one.
+        self.current = Some(ordinal);
+        true
+    }
+
+    /// Adds to the current bucket `ended` requests, `timed` of them with a latency of `latency` each.
+    pub(crate) fn add(&mut self, ended: u64, timed: u64, latency: u64) {
+        let bucket = &mut self.buckets[(self.current.unwrap_or(0) % self.buckets.len() as u64) as usize];
+        bucket.latency_min = if bucket.timed == 0 { latency } else { bucket.latency_min.min(latency) };
+        bucket.ended = bucket.ended.saturating_add(ended);
+        bucket.timed = bucket.timed.saturating_add(timed);
+        bucket.latency_sum = bucket.latency_sum.saturating_add(latency.saturating_mul(timed));
+    }
+
+    /// All buckets, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Bucket> {
+        self.buckets.iter()
+    }
+
+    /// All buckets but the one that is being filled.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = &Bucket> {
+        let current = self.current.map(|ordinal| (ordinal % self.buckets.len() as u64) as usize);
+        self.buckets.iter().enumerate().filter(move |(i, _)| Some(*i) != current).map(|(_, bucket)| bucket)
+    }
+
+    /// Buckets in a second.
+    pub(crate) fn per_second(&self) -> f64 {
+        1e9 / self.width_ns as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn old_buckets_fall_out_and_the_current_one_is_not_filled_yet() {
+        let mut buckets = Buckets::new(300_000_000, 3);
+        assert!(buckets.advance(at(0)));
+        buckets.add(5, 5, 10);
+        assert!(!buckets.advance(at(99)));
+        assert_eq!(buckets.filled().map(|b| b.ended).max(), Some(0));
+        assert!(buckets.advance(at(100)));
+        assert_eq!(buckets.filled().map(|b| b.ended).max(), Some(5));
+        assert!(buckets.advance(at(299)));
+        assert_eq!(buckets.filled().map(|b| b.ended).max(), Some(5));
+        assert!(buckets.advance(at(300)));
+        assert_eq!(buckets.all().map(|b| b.ended).sum::<u64>(), 0);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_or_leaps_ahead_does_no_harm() {
+        let mut buckets = Buckets::new(300_000_000, 3);
+        buckets.advance(at(1_000));
+        assert!(!buckets.advance(at(0)));
+        buckets.add(1, 1, 7);
+        assert_eq!(buckets.all().map(|b| b.ended).sum::<u64>(), 1);
+        assert!(buckets.advance(Instant::FAR_FUTURE));
+        assert_eq!(buckets.all().map(|b| b.ended).sum::<u64>(), 0);
+    }
+}
