@@ -4,6 +4,7 @@ mod contestants;
 mod failure;
 mod league;
 mod memory;
+mod plot;
 mod report;
 mod score;
 mod simulate;
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Draws how limits converge: a picture for each scenario.
+    Plot(plot::Arguments),
     /// Plays a scenario and prints every figure of the run.
     Simulate(simulate::Arguments),
     /// Compares algorithms with the best that any limit could have done.
@@ -31,6 +34,7 @@ enum Command {
 fn main() -> ExitCode {
     // Arguments that make no sense end here, with exit code 2.
     let result = match Arguments::parse().command {
+        Command::Plot(arguments) => plot::plot(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Score(arguments) => score::score(&arguments),
     };

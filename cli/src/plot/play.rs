@@ -1,0 +1,143 @@
+//! Plays what is drawn.
+
+use std::time::Duration;
+
+use goodput_simulator::{
+    Band, Limits, Measure, Oracle, Scenario, Segment, Summary, Trace, run,
+    score::{Convergence, Score},
+};
+use rayon::prelude::*;
+
+use crate::{contestants::Contestant, failure::Failure};
+
+/// No gate at all.
+const NONE: &str = "none";
+
+/// As the scenario says.
+const WRITTEN: &str = "written";
+
+/// What decides the limits in one column of a picture.
+#[derive(Clone, Debug)]
+pub(super) struct Entrant {
+    /// As in tables.
+    pub(super) name: String,
+    pub(super) limits: Limits,
+}
+
+/// How a run went.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) summary: Summary,
+    /// In the steps of the picture.
+    pub(super) trace: Trace,
+    /// Against the oracle, where there is one.
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// A run against the best that was possible.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub(super) score: Score,
+    pub(super) convergence: Convergence,
+}
+
+/// A scenario, how it went under each algorithm, and the best that was possible.
+#[derive(Clone, Debug)]
+pub(super) struct Played {
+    pub(super) scenario: Scenario,
+    pub(super) segments: Vec<Segment>,
+    /// The best limits and their bands; `None` if the scenario leaves no limiter open.
+    pub(super) best: Option<(Oracle, Vec<Band>)>,
+    pub(super) columns: Vec<Column>,
+}
+
+impl Entrant {
+    /// Reads names with commas between: as `goodput score` knows them, or `none` for no gate at all.
+    pub(super) fn parse_list(text: &str) -> Result<Vec<Self>, Failure> {
+        let (mut entrants, mut between) = (Vec::new(), Vec::new());
+        for piece in text.split(',').chain([NONE]) {
+            if piece.trim() != NONE {
+                between.push(piece);
+                continue;
+            }
+            let contestants = Contestant::parse_list(&between.join(","))?;
+            entrants.extend(
+                contestants
+                    .into_iter()
+                    .map(|one| Self { name: one.name, limits: Limits::Algorithm(one.algorithm) }),
+            );
+            between.clear();
+            entrants.push(Self { name: NONE.into(), limits: Limits::None });
+        }
+        entrants.pop();
+        Ok(entrants)
+    }
+
+    /// For a scenario that says itself what decides.
+    pub(super) fn written() -> Vec<Self> {
+        vec![
+            Self { name: NONE.into(), limits: Limits::None },
+            Self { name: WRITTEN.into(), limits: Limits::Written },
+        ]
+    }
+
+    /// What a picture calls it.
+    pub(super) fn label(name: &str) -> &str {
+        match name {
+            NONE => "no limit",
+            WRITTEN => "as written",
+            name => name,
+        }
+    }
+}
+
+/// Plays a scenario under each entrant, with a trace of so many steps.
+pub(super) fn play(
+    scenario: &Scenario,
+    entrants: &[Entrant],
+    seed: u64,
+    steps: usize,
+) -> Result<Played, Failure> {
+    let open = scenario.open_doors() > 0;
+    let (best, runs) = rayon::join(
+        || open.then(|| best(scenario, seed)).transpose(),
+        || {
+            let runs = entrants.par_iter().map(|entrant| play_twice(scenario, entrant, seed, steps));
+            runs.collect::<Result<Vec<_>, Failure>>()
+        },
+    );
+    let (best, runs) = (best?, runs?);
+    let columns = entrants.iter().zip(runs).map(|(entrant, (summary, fine, trace))| Column {
+        name: entrant.name.clone(),
+        verdict: best.as_ref().map(|(oracle, bands)| Verdict {
+            score: Score::new(scenario, oracle, &summary),
+            convergence: Convergence::new(scenario, bands, &fine),
+        }),
+        summary,
+        trace,
+    });
+    let columns = columns.collect();
+    Ok(Played { scenario: scenario.clone(), segments: scenario.segments(), best, columns })
+}
+
+fn best(scenario: &Scenario, seed: u64) -> Result<(Oracle, Vec<Band>), Failure> {
+    let oracle = Oracle::search(scenario, seed)?;
+    let bands = oracle.bands(scenario, seed)?;
+    Ok((oracle, bands))
+}
+
+/// Once in the fine steps by which runs are judged, and once in those of the picture.
+fn play_twice(
+    scenario: &Scenario,
+    entrant: &Entrant,
+    seed: u64,
+    steps: usize,
+) -> Result<(Summary, Trace, Trace), Failure> {
+    let fine = Measure { trace: true, ..Measure::default() };
+    let step = scenario.length.as_nanos().div_ceil(steps.max(1) as u128);
+    let coarse = Measure { step: Some(Duration::from_nanos(step as u64)), ..fine.clone() };
+    let judged = run(scenario, &entrant.limits, seed, &fine)?;
+    let shown = run(scenario, &entrant.limits, seed, &coarse)?;
+    Ok((judged.summary, judged.trace.unwrap_or_default(), shown.trace.unwrap_or_default()))
+}

@@ -1,0 +1,201 @@
+//! Tables of figures, for a page and for a terminal.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use comfy_table::{CellAlignment, presets};
+use goodput_simulator::{Part, score::geometric_mean};
+
+use super::{
+    load::LoadCurves,
+    play::{Entrant, Played},
+    words::{number, percent, seconds},
+};
+
+/// What the scores of [`at_a_glance`] mean.
+pub(super) const GLANCE: &str = "\
+Scores: goodput over the oracle's, times 1.5 over the worse of the ratios of p50 and p99 to the oracle's where they \
+exceed 1.5, times Jain's fairness where several limiters share a service. The oracle is the best limit for each \
+stretch of time, found by trying them all, which no limiter can know beforehand. 1 is perfect; the last column is the \
+geometric mean.";
+
+/// Names in the first column, numbers in the others.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new<const N: usize>(header: [&str; N]) -> Self {
+        Self { header: header.map(str::to_owned).to_vec(), rows: Vec::new() }
+    }
+
+    /// In Markdown.
+    pub(super) fn for_page(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let mut marks = vec!["---:".to_owned(); self.header.len()];
+        if let Some(first) = marks.first_mut() {
+            "---".clone_into(first);
+        }
+        let rows = self.rows.iter().map(|row| line(row));
+        [line(&self.header), line(&marks)].into_iter().chain(rows).collect()
+    }
+
+    /// In columns, with a line break at the end.
+    pub(super) fn for_terminal(&self) -> String {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::ASCII_MARKDOWN).set_header(&self.header).add_rows(&self.rows);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
+        lines.collect()
+    }
+}
+
+/// What the columns of [`of_runs`] mean.
+pub(super) const FIGURES: &str = "\
+*Best limits* is the oracle. *Of the best* is good answers over the oracle's; above 100 % where the oracle gave up to \
+2 % for a shorter p99. Latencies are those of all that was admitted, answers that came too late included. *Refused at \
+load ≤ 0.8* should be nothing. *Fairness* is Jain's index of what the clients got. *Converges in*: how long after a \
+change the limit is where it should be, as a mean over the stretches of time in which a limit has to refuse; a stretch \
+in which it never is counts whole. *Wavers by*: the standard deviation of the limit's logarithm after that.";
+
+/// The figures of the runs of one scenario, the oracle first.
+pub(super) fn of_runs(played: &Played) -> Table {
+    let mut table = Table::new([
+        "",
+        "score",
+        "good/s",
+        "of the best",
+        "p50",
+        "p99",
+        "refused",
+        "refused at load ≤ 0.8",
+        "mean limit",
+        "recovery",
+    ]);
+    let figures = |total: &Part| {
+        let counts = &total.counts;
+        let good = counts.good as f64 / (total.until - total.from).as_secs_f64();
+        let refused = counts.refused.total() as f64 / counts.attempts.max(1) as f64;
+        (number(good), latency(total, 0.5), latency(total, 0.99), percent(refused))
+    };
+    if let Some((oracle, _)) = &played.best {
+        let (good, p50, p99, refused) = figures(&oracle.summary.total());
+        let limit = oracle.summary.mean_limit;
+        let falsely = oracle.summary.false_refusals().map_or_else(none, percent);
+        table.rows.push(
+            [
+                "best limits",
+                "1",
+                &good,
+                "100 %",
+                &p50,
+                &p99,
+                &refused,
+                &falsely,
+                "1",
+                &rounded(limit),
+                "–",
+                "–",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+        );
+    }
+    for column in &played.columns {
+        let summary = &column.summary;
+        let (good, p50, p99, refused) = figures(&summary.total());
+        let score = column.verdict.as_ref().map(|verdict| verdict.score);
+        let convergence = column.verdict.as_ref().map(|verdict| verdict.convergence);
+        let gated = summary.mean_limit > 0.0;
+        table.rows.push(vec![
+            Entrant::label(&column.name).to_owned(),
+            score.map_or_else(none, |score| format!("{:.2}", score.score)),
+            good,
+            score.map_or_else(none, |score| percent(score.goodput_ratio)),
+            p50,
+            p99,
+            refused,
+            summary.false_refusals().map_or_else(none, percent),
+            score.map_or_else(none, |score| format!("{:.2}", score.jain)),
+            if gated { rounded(summary.mean_limit) } else { none() },
+            convergence.filter(|_| gated).and_then(|way| way.time_s).map_or_else(none, seconds),
+            convergence.filter(|_| gated).and_then(|way| way.oscillation).map_or_else(none, percent),
+        ]);
+    }
+    table
+}
+
+/// Goodput by load, as a share of capacity.
+pub(super) fn of_loads(curves: &LoadCurves) -> Table {
+    let loads = curves.loads.iter().map(|&load| format!("{}×", number(load)));
+    let mut table = Table { header: [String::new()].into_iter().chain(loads).collect(), rows: Vec::new() };
+    for curve in &curves.curves {
+        let goodput = curve.goodput.iter().map(|&share| percent(share));
+        table.rows.push([Entrant::label(&curve.name).to_owned()].into_iter().chain(goodput).collect());
+    }
+    table
+}
+
+/// The scores of everyone in every scenario, the best first.
+pub(super) fn at_a_glance<'a>(scenarios: impl Iterator<Item = (String, &'a Played)>) -> Table {
+    let mut table = Table::new([""]);
+    let mut scores: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
+    for (index, (title, played)) in scenarios.enumerate() {
+        table.header.push(title);
+        for column in &played.columns {
+            let score = column.verdict.as_ref().map(|verdict| (index, verdict.score.score));
+            scores.entry(&column.name).or_default().extend(score);
+        }
+    }
+    let count = table.header.len() - 1;
+    table.header.push("all".to_owned());
+    // Who was not everywhere has no total, and comes last.
+    let total = |scores: &[(usize, f64)]| {
+        (scores.len() == count).then(|| geometric_mean(scores.iter().map(|&(_, score)| score)))
+    };
+    let mut ranked: Vec<_> = scores.iter().map(|(name, scores)| (total(scores), *name, scores)).collect();
+    ranked.sort_by(|a, b| b.0.unwrap_or(0.0).total_cmp(&a.0.unwrap_or(0.0)).then(a.1.cmp(b.1)));
+    for (total, name, scores) in ranked {
+        let mut row = vec![none(); count + 2];
+        Entrant::label(name).clone_into(&mut row[0]);
+        for &(index, score) in scores {
+            row[index + 1] = format!("{score:.2}");
+        }
+        row[count + 1] = total.map_or_else(none, |total| format!("{total:.2}"));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn none() -> String {
+    "–".to_owned()
+}
+
+fn latency(part: &Part, quantile: f64) -> String {
+    let latency: Duration = part.latency_quantile(quantile);
+    if latency.is_zero() { none() } else { seconds(latency.as_secs_f64()) }
+}
+
+fn rounded(limit: f64) -> String {
+    if limit >= 100.0 { number(limit) } else { format!("{limit:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_the_same_on_a_page_and_in_a_terminal() {
+        let mut table = Table::new(["", "score"]);
+        table.rows.push(vec!["aimd".into(), "0.50".into()]);
+        assert_eq!(table.for_page(), "|  | score |\n| --- | ---: |\n| aimd | 0.50 |\n");
+        let words = |text: String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            words(table.for_terminal()),
+            ["|", "|", "score", "|", "|------|-------|", "|", "aimd", "|", "0.50", "|"]
+        );
+    }
+}
