@@ -114,7 +114,7 @@ impl Bank<'_> {
 
     fn head(&self, canvas: &mut Canvas, x: f64, column: &Column, pen: &str) {
         let y = self.top + 20.0;
-        canvas.text(x, y, &format!("name {pen}"), Anchor::Start, Entrant::label(&column.name));
+        canvas.text(x, y, &format!("name {pen}"), Anchor::Start, &Entrant::label(&column.name));
         for (index, figure) in words::head(column).iter().enumerate() {
             canvas.text(x, y + 14.0 + 13.0 * index as f64, "figure", Anchor::Start, figure);
         }

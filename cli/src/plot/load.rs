@@ -123,7 +123,7 @@ pub(super) fn draw(curves: &LoadCurves, title: &str) -> String {
         canvas.line(&format!("{pen} line"), &points);
         canvas.rule(&format!("{pen} thin"), (LEFT + width + 1.0, end), (LEFT + width + 12.0, name));
         let label = Entrant::label(&curve.name);
-        canvas.text(LEFT + width + 15.0, name + 4.0, &format!("name {pen}"), Anchor::Start, label);
+        canvas.text(LEFT + width + 15.0, name + 4.0, &format!("name {pen}"), Anchor::Start, &label);
     }
     let names: Vec<_> = curves.curves.iter().map(|curve| Entrant::label(&curve.name)).collect();
     let description = format!("Goodput against offered load under {}.", names.join(", "));

@@ -82,12 +82,16 @@ impl Entrant {
         ]
     }
 
-    /// What a picture calls it.
-    pub(super) fn label(name: &str) -> &str {
+    /// What a picture calls it: settings without their names, as `aimd 200ms`.
+    pub(super) fn label(name: &str) -> String {
         match name {
-            NONE => "no limit",
-            WRITTEN => "as written",
-            name => name,
+            NONE => "no limit".to_owned(),
+            WRITTEN => "as written".to_owned(),
+            name => {
+                let (base, settings) = name.split_once(':').unwrap_or((name, ""));
+                let values = settings.split(',').map(|setting| setting.rsplit('=').next().unwrap_or(setting));
+                [base].into_iter().chain(values).collect::<Vec<_>>().join(" ").trim_end().replace('_', " ")
+            }
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use comfy_table::{CellAlignment, presets};
-use goodput_simulator::{Part, score::geometric_mean};
+use goodput_simulator::{Part, Summary, score::geometric_mean};
 
 use super::{
     load::LoadCurves,
-    play::{Entrant, Played},
+    play::{Entrant, Played, Verdict},
     words::{number, percent, seconds},
 };
 
@@ -61,71 +61,53 @@ load ≤ 0.8* should be nothing. *Fairness* is Jain's index of what the clients 
 change the limit is where it should be, as a mean over the stretches of time in which a limit has to refuse; a stretch \
 in which it never is counts whole. *Wavers by*: the standard deviation of the limit's logarithm after that.";
 
+/// The columns of [`of_runs`].
+const RUNS: [&str; 12] = [
+    "",
+    "score",
+    "good/s",
+    "of the best",
+    "p50",
+    "p99",
+    "refused",
+    "refused at load ≤ 0.8",
+    "fairness",
+    "mean limit",
+    "converges in",
+    "wavers by",
+];
+
 /// The figures of the runs of one scenario, the oracle first.
 pub(super) fn of_runs(played: &Played) -> Table {
-    let mut table = Table::new([
-        "",
-        "score",
-        "good/s",
-        "of the best",
-        "p50",
-        "p99",
-        "refused",
-        "refused at load ≤ 0.8",
-        "mean limit",
-        "recovery",
-    ]);
-    let figures = |total: &Part| {
-        let counts = &total.counts;
-        let good = counts.good as f64 / (total.until - total.from).as_secs_f64();
-        let refused = counts.refused.total() as f64 / counts.attempts.max(1) as f64;
-        (number(good), latency(total, 0.5), latency(total, 0.99), percent(refused))
-    };
-    if let Some((oracle, _)) = &played.best {
-        let (good, p50, p99, refused) = figures(&oracle.summary.total());
-        let limit = oracle.summary.mean_limit;
-        let falsely = oracle.summary.false_refusals().map_or_else(none, percent);
-        table.rows.push(
-            [
-                "best limits",
-                "1",
-                &good,
-                "100 %",
-                &p50,
-                &p99,
-                &refused,
-                &falsely,
-                "1",
-                &rounded(limit),
-                "–",
-                "–",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-        );
-    }
-    for column in &played.columns {
-        let summary = &column.summary;
-        let (good, p50, p99, refused) = figures(&summary.total());
-        let score = column.verdict.as_ref().map(|verdict| verdict.score);
-        let convergence = column.verdict.as_ref().map(|verdict| verdict.convergence);
-        let gated = summary.mean_limit > 0.0;
-        table.rows.push(vec![
-            Entrant::label(&column.name).to_owned(),
-            score.map_or_else(none, |score| format!("{:.2}", score.score)),
-            good,
-            score.map_or_else(none, |score| percent(score.goodput_ratio)),
-            p50,
-            p99,
-            refused,
-            summary.false_refusals().map_or_else(none, percent),
-            score.map_or_else(none, |score| format!("{:.2}", score.jain)),
-            if gated { rounded(summary.mean_limit) } else { none() },
-            convergence.filter(|_| gated).and_then(|way| way.time_s).map_or_else(none, seconds),
-            convergence.filter(|_| gated).and_then(|way| way.oscillation).map_or_else(none, percent),
-        ]);
-    }
-    table
+    let oracle = played.best.iter().map(|(oracle, _)| run_row("best limits", &oracle.summary, None));
+    let columns = played
+        .columns
+        .iter()
+        .map(|column| run_row(&Entrant::label(&column.name), &column.summary, column.verdict.as_ref()));
+    let rows = oracle.chain(columns).map(|row| row.to_vec()).collect();
+    Table { header: RUNS.map(str::to_owned).to_vec(), rows }
+}
+
+fn run_row(name: &str, summary: &Summary, verdict: Option<&Verdict>) -> [String; RUNS.len()] {
+    let total = summary.total();
+    let refused = total.counts.refused.total() as f64 / total.counts.attempts.max(1) as f64;
+    let score = verdict.map(|verdict| verdict.score);
+    // Without a gate nothing converges.
+    let convergence = verdict.map(|verdict| verdict.convergence).filter(|_| summary.mean_limit > 0.0);
+    [
+        name.to_owned(),
+        score.map_or_else(none, |score| format!("{:.2}", score.score)),
+        number(libm::round(summary.goodput_per_second())),
+        score.map_or_else(none, |score| percent(score.goodput_ratio)),
+        latency(&total, 0.5),
+        latency(&total, 0.99),
+        percent(refused),
+        summary.false_refusals().map_or_else(none, percent),
+        if summary.clients.len() > 1 { format!("{:.2}", summary.jain()) } else { none() },
+        if summary.mean_limit > 0.0 { rounded(summary.mean_limit) } else { none() },
+        convergence.and_then(|way| way.time_s).map_or_else(none, seconds),
+        convergence.and_then(|way| way.oscillation).map_or_else(none, percent),
+    ]
 }
 
 /// Goodput by load, as a share of capacity.
@@ -134,7 +116,7 @@ pub(super) fn of_loads(curves: &LoadCurves) -> Table {
     let mut table = Table { header: [String::new()].into_iter().chain(loads).collect(), rows: Vec::new() };
     for curve in &curves.curves {
         let goodput = curve.goodput.iter().map(|&share| percent(share));
-        table.rows.push([Entrant::label(&curve.name).to_owned()].into_iter().chain(goodput).collect());
+        table.rows.push([Entrant::label(&curve.name)].into_iter().chain(goodput).collect());
     }
     table
 }
@@ -160,7 +142,7 @@ pub(super) fn at_a_glance<'a>(scenarios: impl Iterator<Item = (String, &'a Playe
     ranked.sort_by(|a, b| b.0.unwrap_or(0.0).total_cmp(&a.0.unwrap_or(0.0)).then(a.1.cmp(b.1)));
     for (total, name, scores) in ranked {
         let mut row = vec![none(); count + 2];
-        Entrant::label(name).clone_into(&mut row[0]);
+        row[0] = Entrant::label(name);
         for &(index, score) in scores {
             row[index + 1] = format!("{score:.2}");
         }
