@@ -45,6 +45,8 @@ pub struct GoZero {
     settings: GoZeroSettings,
     utilization: Utilization,
     buckets: Buckets,
+    /// The resolution of latencies.
+    unit_ns: u64,
     /// Of the full buckets, before the factor.
     flight: f64,
     average_in_flight: f64,
@@ -76,6 +78,7 @@ impl GoZero {
         let mut limiter = Self {
             utilization,
             buckets: Buckets::new(nanos(settings.window), settings.buckets),
+            unit_ns: nanos(settings.resolution),
             flight: 1.0,
             average_in_flight: 0.0,
             refused_recently: false,
@@ -100,10 +103,9 @@ impl GoZero {
     }
 
     fn count(&mut self, window: &Window) {
-        let unit = nanos(self.settings.resolution).max(1);
         for passed in [window.successes, window.failures] {
             if passed.count > 0 {
-                self.buckets.add(passed.count, passed.count, mean_latency_ns(&passed).div_ceil(unit));
+                self.buckets.add(passed.count, passed.count, mean_latency_ns(&passed).div_ceil(self.unit_ns));
             }
         }
         let ended = [window.successes, window.overloads, window.failures].map(|ended| ended.count);

@@ -37,6 +37,8 @@ pub struct Kratos {
     settings: KratosSettings,
     utilization: Utilization,
     buckets: Buckets,
+    /// The resolution of latencies.
+    unit_ns: u64,
     /// Of the full buckets.
     flight: f64,
     first_refusal: Option<Instant>,
@@ -66,6 +68,7 @@ impl Kratos {
         let mut limiter = Self {
             utilization,
             buckets: Buckets::new(nanos(settings.window), settings.buckets),
+            unit_ns: nanos(settings.resolution),
             flight: 0.0,
             first_refusal: None,
             limit: settings.max,
@@ -87,10 +90,9 @@ impl Kratos {
     }
 
     fn count(&mut self, window: &Window) {
-        let unit = nanos(self.settings.resolution).max(1);
         for ended in [window.successes, window.overloads, window.failures] {
             if ended.count > 0 {
-                let latency = mean_latency_ns(&ended) / unit;
+                let latency = mean_latency_ns(&ended) / self.unit_ns;
                 self.buckets.add(ended.count, if latency > 0 { ended.count } else { 0 }, latency);
             }
         }

@@ -35,6 +35,8 @@ pub struct Sentinel {
     settings: SentinelSettings,
     utilization: Utilization,
     buckets: Buckets,
+    /// The resolution of latencies.
+    unit_ns: u64,
     limit: usize,
 }
 
@@ -71,16 +73,16 @@ impl Sentinel {
             "must be at least `resolution`".into()
         })?;
         let buckets = Buckets::new(nanos(settings.window), settings.buckets);
-        Ok(Self { limit: settings.max, buckets, utilization, settings })
+        let unit_ns = nanos(settings.resolution);
+        Ok(Self { limit: settings.max, buckets, unit_ns, utilization, settings })
     }
 
     fn flight(&self) -> f64 {
         let most = self.buckets.all().map(|bucket| bucket.ended).max().unwrap_or(0).max(1);
-        let unit = nanos(self.settings.resolution).max(1);
-        let unmeasured = nanos(self.settings.greatest_latency) / unit;
+        let unmeasured = nanos(self.settings.greatest_latency) / self.unit_ns;
         let timed = self.buckets.all().filter(|bucket| bucket.timed > 0);
         let least = timed.map(|bucket| bucket.latency_min).min().unwrap_or(unmeasured).clamp(1, unmeasured);
-        most as f64 * self.buckets.per_second() * least as f64 * unit as f64 / 1e9
+        most as f64 * self.buckets.per_second() * least as f64 * self.unit_ns as f64 / 1e9
     }
 }
 
@@ -98,8 +100,7 @@ impl Limiter for Sentinel {
         let passed = [window.successes, window.overloads, window.failures];
         let count = passed.iter().fold(0_u64, |sum, passed| sum.saturating_add(passed.count));
         if count > 0 {
-            let least = passed.iter().map(|passed| passed.min_ns).min().unwrap_or(0)
-                / nanos(self.settings.resolution).max(1);
+            let least = passed.iter().map(|passed| passed.min_ns).min().unwrap_or(0) / self.unit_ns;
             self.buckets.add(count, count, least);
         }
         let load = self.utilization.value();

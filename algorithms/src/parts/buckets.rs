@@ -18,6 +18,7 @@ pub(crate) struct Bucket {
 pub(crate) struct Buckets {
     buckets: Box<[Bucket]>,
     width_ns: u64,
+    per_second: f64,
     /// Ordinal of the bucket that is being filled, counted from the clock's origin.
     current: Option<u64>,
 }
@@ -25,7 +26,8 @@ pub(crate) struct Buckets {
 impl Buckets {
     pub(crate) fn new(window_ns: u64, count: usize) -> Self {
         let buckets = vec![Bucket::default(); count.max(1)].into_boxed_slice();
-        Self { width_ns: (window_ns / buckets.len() as u64).max(1), buckets, current: None }
+        let width_ns = (window_ns / buckets.len() as u64).max(1);
+        Self { width_ns, per_second: 1e9 / width_ns as f64, buckets, current: None }
     }
 
     /// Moves on to the bucket of `now`, emptying those in between. Whether it moved. A clock that steps back goes on
@@ -69,8 +71,8 @@ impl Buckets {
     }
 
     /// Buckets in a second.
-    pub(crate) fn per_second(&self) -> f64 {
-        1e9 / self.width_ns as f64
+    pub(crate) const fn per_second(&self) -> f64 {
+        self.per_second
     }
 }
 
