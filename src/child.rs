@@ -1,9 +1,14 @@
+//! Gates under another: each has its own limit, and all of them together stay within the parent's.
+//!
+//! For several routes of one service, or several pools of one database: a [`ChildGate`] learns its own limit, and the
+//! parent that of what they share.
+
 use crate::{Clock, Gate, Outcome, OwnedToken, Refusal, RefusalReason, Request, SystemClock};
 
 /// A gate under another: a request needs a place of its own gate and one of the parent, which several children share.
 ///
 /// ```
-/// use goodput::{ChildGate, Gate, Request};
+/// use goodput::{Gate, Request, child::ChildGate};
 /// use goodput::algorithms::{Fixed, FixedSettings};
 ///
 /// let fixed = |limit| Gate::new(Fixed::new(FixedSettings { limit }).unwrap());

@@ -59,7 +59,7 @@ impl DeadlineHeader {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use goodput::DeadlineHeader;
+    /// use goodput::deadline::DeadlineHeader;
     ///
     /// assert_eq!(DeadlineHeader::GrpcTimeout.parse("250m"), Ok(Duration::from_millis(250)));
     /// ```

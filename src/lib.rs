@@ -13,56 +13,54 @@
 //!     Err(refusal) => println!("503, {refusal}"),
 //! }
 //! ```
+//!
+//! # The rooms of this crate
+//!
+//! The everyday types are here at the root. What a service needs less often has a module of its own, each with a page
+//! that says when.
+//!
+//! | module | what it is for |
+//! | --- | --- |
+//! | [`algorithms`] | what the limit should be: limiters and their settings |
+//! | [`waiting`] | how long a request may wait for room, and who goes first |
+//! | [`priority`] | who may use how much: criticality shares, cohorts, partitions, tenants |
+//! | [`share`] | parts of a limit, as settings write them |
+//! | [`refusal`] | what the refused are told |
+//! | [`deadline`] | deadlines in headers, from the caller and to the next hop |
+//! | [`keyed`], [`child`] | a gate for each host, route or tenant; gates under another |
+//! | [`client`] | the other side of the door: retries, budgets, throttle |
+//! | [`producer`] | push-back for producers that can wait |
+//! | [`load`] | a load signal, and optional work that goes first |
+//! | `middleware` | gates as tower layers, behind features |
 
-mod child;
-mod client;
+pub mod child;
+pub mod client;
 mod clock;
 mod criticality;
-mod deadline;
+pub mod deadline;
 mod gate;
 mod key;
-mod keyed;
-mod load;
+pub mod keyed;
+pub mod load;
 mod never;
 #[cfg(feature = "tower")]
 pub mod middleware;
 mod outcome;
-mod priority;
-mod producer;
-mod refusal;
+pub mod priority;
+pub mod producer;
+pub mod refusal;
 mod request;
-mod share;
+pub mod share;
 mod sync;
-mod waiting;
+pub mod waiting;
 
-pub use child::{ChildGate, ChildToken};
-pub use client::{
-    Backoff, BackoffSettings, Call, Failure, GiveUp, GiveUpReason, Jitter, PaymentSettings, PushBack,
-    Retries, RetryBudget, RetryBudgetSettings, RetryQuota, RetryQuotaSettings, RetrySettings,
-    RetryThrottling, RetryThrottlingSettings, Throttle, ThrottleSettings,
-};
 #[cfg(feature = "quanta")]
 pub use clock::TscClock;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use criticality::Criticality;
-pub use deadline::{DeadlineHeader, DeadlineUnit, InvalidDeadline};
 pub use gate::{Acquire, Gate, GateBuilder, OwnedToken, Snapshot, TimedDecision, Token};
 pub use goodput_algorithms as algorithms;
 pub use key::Key;
-pub use keyed::{KeyedGates, KeyedSettings};
-pub use load::{Degradation, DegradationSettings, Load, LoadSample, LoadSettings};
 pub use outcome::Outcome;
-pub use priority::{
-    CohortSettings, Cohorts, CriticalityShares, PartitionSettings, Partitions, PartitionsSettings, Quota,
-    RateQuota, TenantSettings, Tenants,
-};
-pub use producer::PushBackQueue;
-pub use refusal::{
-    Answers, GrpcAnswer, GrpcCode, HttpAnswer, OVERLOADED_HEADER, OVERLOADED_VALUE, QuotaStatus, Refusal,
-    RefusalReason, retry_after, spread,
-};
+pub use refusal::{Refusal, RefusalReason};
 pub use request::Request;
-pub use share::{Allowance, Share};
-pub use waiting::{
-    CoDelSettings, Fit, Joined, Order, QueueBound, Served, Ticket, Waiter, WaitingRoom, WaitingSettings,
-};

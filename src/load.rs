@@ -5,7 +5,7 @@ use std::time::Duration;
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::Share;
+use crate::share::Share;
 
 /// What a gate looked like over a short time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -112,7 +112,7 @@ impl Default for LoadSettings {
 /// Optional work, in the order in which it goes as load rises.
 ///
 /// ```
-/// use goodput::{Degradation, DegradationSettings};
+/// use goodput::load::{Degradation, DegradationSettings};
 ///
 /// let mut optional = Degradation::new(DegradationSettings {
 ///     features: vec!["recommendations".into(), "related".into(), "images".into()],

@@ -5,9 +5,14 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use goodput::{
-    Allowance, BackoffSettings, Call, Criticality, CriticalityShares, Failure, Fit, Jitter, PaymentSettings,
-    Request, Retries, RetryBudgetSettings, RetrySettings, Served, WaitingRoom, WaitingSettings,
+    Criticality, Request,
     algorithms::Instant,
+    client::{
+        BackoffSettings, Call, Failure, Jitter, PaymentSettings, Retries, RetryBudgetSettings, RetrySettings,
+    },
+    priority::CriticalityShares,
+    share::Allowance,
+    waiting::{Fit, Served, WaitingRoom, WaitingSettings},
 };
 
 const UNBOUNDED: usize = usize::MAX;

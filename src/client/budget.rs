@@ -3,7 +3,7 @@ use std::time::Duration;
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::Share;
+use crate::share::Share;
 
 /// One retry, in the unit of the balance.
 const RETRY: u64 = 1_000_000;

@@ -11,7 +11,7 @@ use super::{
 /// Decides, for all requests of a client together, which of them are tried again and when.
 ///
 /// ```
-/// use goodput::{Failure, Retries, RetrySettings};
+/// use goodput::client::{Failure, Retries, RetrySettings};
 /// use goodput::algorithms::Instant;
 ///
 /// let now = Instant::ZERO;
@@ -242,7 +242,7 @@ pub enum PaymentSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Jitter;
+    use crate::client::Jitter;
 
     const NOW: Instant = Instant::ZERO;
 

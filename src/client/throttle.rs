@@ -3,7 +3,7 @@ use std::time::Duration;
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::Share;
+use crate::share::Share;
 
 const BUCKETS: usize = 120;
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::{Criticality, Request, Share};
+use crate::{Criticality, Request, share::Share};
 
 const COHORTS: usize = 128;
 const RANKS: usize = COHORTS * Criticality::ALL.len();

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, time::Duration};
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::{Key, Share};
+use crate::{Key, share::Share};
 
 /// Divides a limit into partitions with guaranteed shares, and lends what lies idle.
 ///

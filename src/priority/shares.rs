@@ -1,7 +1,10 @@
 use goodput_algorithms::InvalidSettings;
 use serde::{Deserialize, Serialize};
 
-use crate::{Allowance, Criticality, Request, Share};
+use crate::{
+    Criticality, Request,
+    share::{Allowance, Share},
+};
 
 /// How much of a bound (a limit, a queue) each criticality may use.
 ///
@@ -107,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::retry_after;
+    use crate::refusal::retry_after;
 
     const CRITICAL: Request = Request::DEFAULT.of(Criticality::CriticalPlus);
     const NORMAL: Request = Request::DEFAULT.of(Criticality::Critical);

@@ -6,7 +6,10 @@ use std::{
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
-use crate::{Allowance, Key, Refusal, RefusalReason, Share};
+use crate::{
+    Key, Refusal, RefusalReason,
+    share::{Allowance, Share},
+};
 
 /// Keeps any one of many tenants from taking what the others need.
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Refusal, hint::spread};
-use crate::Share;
+use crate::share::Share;
 
 /// The response header that says that another attempt can only do harm.
 pub const OVERLOADED_HEADER: &str = "x-overloaded";

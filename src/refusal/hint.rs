@@ -8,7 +8,7 @@ use goodput_algorithms::InvalidSettings;
 /// ```
 /// use std::time::Duration;
 ///
-/// assert_eq!(goodput::retry_after(201, 100.0), Ok(Duration::from_secs(3)));
+/// assert_eq!(goodput::refusal::retry_after(201, 100.0), Ok(Duration::from_secs(3)));
 /// ```
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub fn retry_after(queue_ahead: u64, drain_per_second: f64) -> Result<Duration, 
 ///
 /// `random` lies within 0 and 1; what does not counts as the nearer of the two, and no number as 0.
 #[must_use]
-pub fn spread(hint: Duration, share: crate::Share, random: f64) -> Duration {
+pub fn spread(hint: Duration, share: crate::share::Share, random: f64) -> Duration {
     let seconds = hint.as_secs_f64();
     let extra = seconds * share.as_f64() * if random.is_nan() { 0.0 } else { random.clamp(0.0, 1.0) };
     Duration::from_secs((seconds + extra).ceil() as u64)
@@ -39,7 +39,7 @@ pub fn spread(hint: Duration, share: crate::Share, random: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Share;
+    use crate::share::Share;
 
     #[test]
     fn the_published_assertions_hold() {

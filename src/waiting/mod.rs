@@ -16,7 +16,7 @@ pub use self::{
     codel::CoDelSettings,
     settings::{Order, QueueBound, WaitingSettings},
 };
-use crate::{Criticality, Refusal, RefusalReason, Request, retry_after};
+use crate::{Criticality, Refusal, RefusalReason, Request, refusal::retry_after};
 
 /// One line for each criticality, and one for work that was begun already.
 const LINES: usize = Criticality::ALL.len() + 1;
@@ -32,7 +32,7 @@ const MIN_DEPARTURES: usize = 8;
 /// [`WaitingRoom::leave`] for a caller who went away.
 ///
 /// ```
-/// use goodput::{Fit, Request, Served, WaitingRoom, WaitingSettings};
+/// use goodput::{Request, waiting::{Fit, Served, WaitingRoom, WaitingSettings}};
 /// use goodput::algorithms::Instant;
 ///
 /// let mut room = WaitingRoom::new(WaitingSettings::default()).unwrap();

@@ -4,7 +4,10 @@ use goodput_algorithms::InvalidSettings;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::CoDelSettings;
-use crate::{Allowance, CriticalityShares, Share};
+use crate::{
+    priority::CriticalityShares,
+    share::{Allowance, Share},
+};
 
 /// Longer than anybody waits: a hundred years of 365.25 days.
 const FOREVER: Duration = Duration::from_secs(3_155_760_000);

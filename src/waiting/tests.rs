@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Allowance, CriticalityShares, Share};
+use crate::{
+    priority::CriticalityShares,
+    share::{Allowance, Share},
+};
 
 const CRITICAL: Request = Request::DEFAULT;
 const SHEDDABLE: Request = Request::DEFAULT.of(Criticality::Sheddable);
