@@ -22,6 +22,7 @@
 //! | module | what it is for |
 //! | --- | --- |
 //! | [`algorithms`] | what the limit should be: limiters and their settings |
+//! | [`config`] | everything that can be set, in one struct and one file |
 //! | [`waiting`] | how long a request may wait for room, and who goes first |
 //! | [`priority`] | who may use how much: criticality shares, cohorts, partitions, tenants |
 //! | [`share`] | parts of a limit, as settings write them |
@@ -36,6 +37,7 @@
 pub mod child;
 pub mod client;
 mod clock;
+pub mod config;
 mod criticality;
 pub mod deadline;
 mod gate;
@@ -57,7 +59,10 @@ pub mod waiting;
 #[cfg(feature = "quanta")]
 pub use clock::TscClock;
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use config::GateConfig;
 pub use criticality::Criticality;
+#[cfg(feature = "tokio")]
+pub use gate::TimedAcquire;
 pub use gate::{Acquire, Gate, GateBuilder, OwnedToken, Snapshot, TimedDecision, Token};
 pub use goodput_algorithms as algorithms;
 pub use key::Key;

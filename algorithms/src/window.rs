@@ -97,6 +97,13 @@ impl Window {
         self.successes.merge(self.overloads)
     }
 
+    /// Requests that ended, however they did.
+    #[must_use]
+    pub const fn ended(&self) -> u64 {
+        let samples = self.successes.count.saturating_add(self.overloads.count);
+        samples.saturating_add(self.failures.count).saturating_add(self.cancelled)
+    }
+
     /// X: samples per second. Zero for a window without duration.
     #[must_use]
     pub fn throughput(&self) -> f64 {

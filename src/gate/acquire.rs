@@ -6,11 +6,10 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{
-    OwnedToken,
-    shared::{Admission, Shared},
-};
-use crate::{Clock, Refusal, RefusalReason, Request};
+use goodput_algorithms::Instant;
+
+use super::{OwnedToken, queue::Admission, shared::Shared};
+use crate::{Clock, Refusal, Request, waiting::Ticket};
 
 /// A request on its way in. Resolves to a token, or to the reason why there is none.
 ///
@@ -19,37 +18,30 @@ use crate::{Clock, Refusal, RefusalReason, Request};
 ///
 /// When its turn comes the place is taken for it and it is woken; a future that is then neither polled nor dropped
 /// keeps the place.
+///
+/// It knows until when it may wait, but has no timer: it is refused by the first poll or release after
+/// [`Acquire::expires_at`]. Whoever has a timer polls it then; `Gate::acquire_timed` is one that has (feature `tokio`).
 #[must_use = "a request waits only while it is polled"]
 pub struct Acquire<C: Clock> {
     shared: Arc<Shared<C>>,
     request: Request,
-    ticket: Option<u64>,
+    waits: Option<(Ticket, Instant)>,
 }
 
 impl<C: Clock> Acquire<C> {
     pub(super) fn new(shared: Arc<Shared<C>>, request: Request) -> Self {
-        Self { shared, request, ticket: None }
+        Self { shared, request, waits: None }
     }
 
-    fn enter_or_wait(&mut self, context: &mut Context<'_>) -> Poll<Result<OwnedToken<C>, Refusal>> {
-        let weight = self.request.weight.max(1);
-        let admission = match self.shared.admit(weight) {
-            Ok(admitted) => Ok(Admission::Admitted(admitted)),
-            Err(seen) if self.shared.max_waiting() == 0 => {
-                Err(self.shared.refuse(seen, RefusalReason::LimitReached))
-            }
-            Err(_) => self.shared.admit_or_wait(weight, context.waker().clone()),
-        };
-        match admission {
-            Ok(Admission::Admitted(admitted)) => {
-                Poll::Ready(Ok(OwnedToken::new(Arc::clone(&self.shared), admitted)))
-            }
-            Ok(Admission::Waits { ticket }) => {
-                self.ticket = Some(ticket);
-                Poll::Pending
-            }
-            Err(refusal) => Poll::Ready(Err(refusal)),
-        }
+    /// Until when it waits at the longest, on the gate's clock. `None` unless it waits, and if it waits without end.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Instant> {
+        self.waits.map(|(_, expires)| expires).filter(|&expires| expires < Instant::FAR_FUTURE)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(super) fn now(&self) -> Instant {
+        self.shared.clock().now()
     }
 }
 
@@ -57,26 +49,30 @@ impl<C: Clock> Future for Acquire<C> {
     type Output = Result<OwnedToken<C>, Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(ticket) = self.ticket else {
-            return self.enter_or_wait(context);
+        let settled = match self.waits {
+            None => match self.shared.admit_or_wait(&self.request, || context.waker().clone()) {
+                Ok(Admission::Waits { ticket, expires }) => {
+                    self.waits = Some((ticket, expires));
+                    return Poll::Pending;
+                }
+                Ok(Admission::Entered(entry)) => Ok(entry),
+                Err(refusal) => Err(refusal),
+            },
+            Some((ticket, expires)) => {
+                match self.shared.ask_again(ticket, expires, context.waker().clone()) {
+                    Some(settled) => settled,
+                    None => return Poll::Pending,
+                }
+            }
         };
-        let waker = context.waker().clone();
-        let mut waiters = self.shared.waiters();
-        let Some(admitted) = waiters.take_place(ticket) else {
-            let stale = waiters.replace_waker(ticket, waker);
-            drop(waiters);
-            drop(stale);
-            return Poll::Pending;
-        };
-        drop(waiters);
-        self.ticket = None;
-        Poll::Ready(Ok(OwnedToken::new(Arc::clone(&self.shared), admitted)))
+        self.waits = None;
+        Poll::Ready(settled.map(|entry| OwnedToken::new(Arc::clone(&self.shared), entry)))
     }
 }
 
 impl<C: Clock> Drop for Acquire<C> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
+        if let Some((ticket, _)) = self.waits {
             self.shared.give_up(ticket);
         }
     }

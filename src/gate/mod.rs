@@ -1,32 +1,40 @@
 //! The shared door of a service.
 
 mod acquire;
+mod admitted;
+mod builder;
+mod classes;
+mod desk;
 mod door;
+mod hint;
 mod observer;
+mod queue;
+mod reconfigure;
+mod rules;
 mod shared;
 mod snapshot;
 mod stripe;
 mod stripes;
+mod tallies;
 mod thread_index;
+#[cfg(feature = "tokio")]
+mod timed;
 mod token;
-mod waiters;
 
-use std::{
-    fmt,
-    num::NonZero,
-    sync::{Arc, LazyLock},
-    thread,
-};
+use std::{fmt, sync::Arc};
 
-use goodput_algorithms::{Limiter, State};
+use goodput_algorithms::{InvalidSettings, Limiter, State};
 
-pub(crate) use self::shared::{Admitted, Shared};
+#[cfg(feature = "tokio")]
+pub use self::timed::TimedAcquire;
 pub use self::{
     acquire::Acquire,
+    builder::GateBuilder,
     snapshot::{Snapshot, TimedDecision},
     token::{OwnedToken, Token},
 };
-use crate::{Clock, Refusal, Request, SystemClock};
+use self::{builder::OnDecision, shared::Shared};
+use crate::{Clock, GateConfig, Refusal, Request, SystemClock};
 
 /// The shared door of a service: admits as many requests as the limiter allows, and refuses or queues the rest.
 ///
@@ -36,21 +44,15 @@ pub struct Gate<C: Clock = SystemClock> {
 }
 
 impl Gate {
-    /// A gate on the system's clock that never queues.
+    /// A gate on the system's clock that refuses at once whoever finds no room. [`Gate::builder`] makes one that has a
+    /// queue, or rules.
     pub fn new(limiter: impl Limiter + 'static) -> Self {
         Self::builder(Box::new(limiter)).build()
     }
 
-    /// A gate to be configured.
-    #[must_use]
+    /// A gate to be configured in code. [`GateConfig::builder`] makes one from a config file.
     pub fn builder(limiter: Box<dyn Limiter>) -> GateBuilder<SystemClock> {
-        GateBuilder {
-            limiter,
-            clock: SystemClock::new(),
-            name: String::from("default"),
-            max_waiting: 0,
-            stripes: default_stripes(),
-        }
+        GateBuilder::new(limiter)
     }
 }
 
@@ -75,15 +77,15 @@ impl<C: Clock> Gate<C> {
         self.try_acquire_for(&Request::DEFAULT.weighing(weight))
     }
 
-    /// Admits `request` if there is room.
+    /// Admits `request` if there is room, and the gate's rules have nothing against it. Never waits.
     ///
     /// # Errors
     ///
-    /// [`Refusal`] if it does not fit.
+    /// [`Refusal`] if it does not fit, or is refused by a rule.
     #[inline]
     pub fn try_acquire_for(&self, request: &Request) -> Result<Token<'_, C>, Refusal> {
-        let admitted = self.shared.try_admit(request.weight.max(1))?;
-        Ok(Token::new(&self.shared, admitted))
+        let entry = self.shared.try_admit(request)?;
+        Ok(Token::new(&self.shared, entry))
     }
 
     /// As [`Gate::try_acquire_for`], with a token that does not borrow the gate.
@@ -93,8 +95,8 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit.
     #[inline]
     pub fn try_acquire_owned(&self, request: &Request) -> Result<OwnedToken<C>, Refusal> {
-        let admitted = self.shared.try_admit(request.weight.max(1))?;
-        Ok(OwnedToken::new(Arc::clone(&self.shared), admitted))
+        let entry = self.shared.try_admit(request)?;
+        Ok(OwnedToken::new(Arc::clone(&self.shared), entry))
     }
 
     /// Waits for room if there is none, as far as the gate's bounds on waiting allow.
@@ -102,14 +104,47 @@ impl<C: Clock> Gate<C> {
         Acquire::new(Arc::clone(&self.shared), request)
     }
 
-    /// Lets the limiter act on the passing of time alone, as at the end of a window without traffic.
+    /// As [`Gate::acquire`], with tokio's timer for the bound on the time waited. Outside of a tokio runtime it is just
+    /// [`Gate::acquire`].
+    #[cfg(feature = "tokio")]
+    pub fn acquire_timed(&self, request: Request) -> TimedAcquire<C> {
+        TimedAcquire::new(self.acquire(request))
+    }
+
+    /// Lets time pass without traffic: the limiter closes a window that is due, and whoever has waited too long is
+    /// refused.
     pub fn tick(&self) {
         self.shared.look_at_time();
     }
 
     /// Replaces the limiter. Tokens that are out stay valid, and count against the new limit.
     pub fn replace_limiter(&self, limiter: Box<dyn Limiter>) {
-        self.shared.replace_limiter(limiter);
+        self.shared.replace_limiter_by_hand(limiter);
+    }
+
+    /// Puts other settings in force, all of them or none. Tokens stay valid and waiters keep waiting.
+    ///
+    /// What did not change keeps what it has learned. A limiter of the same algorithm with other settings goes on from
+    /// the state of the old one where its new bounds allow. A `limiter` that is not given stays. Partitions and tenants
+    /// that changed count only what they admit from then on.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSettings`] names the field that cannot hold, or the name, which cannot change. Everything stays as it
+    /// was.
+    pub fn reconfigure(&self, config: &GateConfig) -> Result<(), InvalidSettings> {
+        self.shared.reconfigure(config)
+    }
+
+    /// Switches observe-only mode ([`GateConfig::observe_only`]) on or off.
+    pub fn set_observe_only(&self, observe_only: bool) {
+        self.shared.set_observe_only(observe_only);
+    }
+
+    /// The settings in force. Without a `limiter` if that was made in code.
+    #[must_use]
+    pub fn config(&self) -> GateConfig {
+        self.shared.config()
     }
 
     /// Requests that may be in flight.
@@ -127,7 +162,7 @@ impl<C: Clock> Gate<C> {
     /// Requests that wait to be admitted.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.shared.waiters().len()
+        self.shared.waiting()
     }
 
     /// What the gate knows, for a person who looks.
@@ -159,63 +194,4 @@ impl<C: Clock> fmt::Debug for Gate<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gate").field("snapshot", &self.snapshot()).finish()
     }
-}
-
-/// Configures a [`Gate`].
-#[derive(Debug)]
-pub struct GateBuilder<C: Clock = SystemClock> {
-    limiter: Box<dyn Limiter>,
-    clock: C,
-    name: String,
-    max_waiting: usize,
-    stripes: usize,
-}
-
-impl<C: Clock> GateBuilder<C> {
-    /// The name that metrics, events and snapshots carry. Default `default`.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// Another clock.
-    #[must_use]
-    pub fn clock<D: Clock>(self, clock: D) -> GateBuilder<D> {
-        GateBuilder {
-            clock,
-            limiter: self.limiter,
-            name: self.name,
-            max_waiting: self.max_waiting,
-            stripes: self.stripes,
-        }
-    }
-
-    /// How many requests may wait for room. Default 0: refuse at once.
-    #[must_use]
-    pub const fn max_waiting(mut self, max_waiting: usize) -> Self {
-        self.max_waiting = max_waiting;
-        self
-    }
-
-    /// How many threads note what they observe each in a stripe of its own, without a thought for the others; more
-    /// threads than that take turns at two further ones. A stripe takes 640 bytes. Default: twice the machine's
-    /// processors, at most 64.
-    #[must_use]
-    pub const fn stripes(mut self, stripes: usize) -> Self {
-        self.stripes = stripes;
-        self
-    }
-
-    /// The gate.
-    pub fn build(self) -> Gate<C> {
-        Gate { shared: Arc::new(Shared::new(self)) }
-    }
-}
-
-/// Threads that wait for a processor are many, but those that run are few.
-fn default_stripes() -> usize {
-    static STRIPES: LazyLock<usize> =
-        LazyLock::new(|| thread::available_parallelism().map_or(8, NonZero::get).saturating_mul(2).min(64));
-    *STRIPES
 }

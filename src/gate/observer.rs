@@ -7,8 +7,10 @@ use goodput_algorithms::{Instant, Latencies, Limiter, State, Window, WindowRule}
 use super::{
     TimedDecision,
     door::Door,
+    hint::Hint,
     stripe::{Collected, Stripe},
     stripes::Stripes,
+    tallies::Tallies,
 };
 use crate::sync::{AtomicU64, spin_loop};
 
@@ -28,6 +30,7 @@ pub(super) struct Watch {
     not_before: AtomicU64,
     deadline: AtomicU64,
     last_completion: AtomicU64,
+    hint: Hint,
 }
 
 impl Watch {
@@ -38,6 +41,7 @@ impl Watch {
             not_before: AtomicU64::new(0),
             deadline: AtomicU64::new(u64::MAX),
             last_completion: AtomicU64::new(now.nanos()),
+            hint: Hint::default(),
         }
     }
 
@@ -60,6 +64,11 @@ impl Watch {
             || self.deadline_passed(now)
     }
 
+    #[inline]
+    pub(super) fn hint(&self) -> &Hint {
+        &self.hint
+    }
+
     /// Ends the silence before a completion, and tells how long it was.
     #[inline]
     pub(super) fn end_silence(&self, now: Instant, several_threads: bool) -> u64 {
@@ -78,6 +87,7 @@ pub(super) struct Sources<'gate> {
     pub(super) door: &'gate Door,
     pub(super) stripes: &'gate Stripes,
     pub(super) watch: &'gate Watch,
+    pub(super) tallies: &'gate Tallies,
 }
 
 pub(super) struct Observer {
@@ -85,6 +95,12 @@ pub(super) struct Observer {
     rule: WindowRule,
     /// What was collected of the window so far.
     window: Window,
+    /// Everything from before that window.
+    earlier: Window,
+    admitted: u64,
+    departures: Departures,
+    /// What was last seen of those that the stripes do not count.
+    at_limit: u64,
     /// Not before the first completion at or after the rule's opening.
     open: bool,
     integral: Integral,
@@ -103,6 +119,10 @@ impl Observer {
             rule: limiter.next_window(),
             limiter,
             window: Window::EMPTY,
+            earlier: Window { opened: now, closed: now, ..Window::EMPTY },
+            admitted: 0,
+            departures: Departures { since: now, left: 0 },
+            at_limit: 0,
             open: false,
             integral: Integral::default(),
             area_at_opening: 0,
@@ -129,6 +149,14 @@ impl Observer {
         self.decisions.iter().copied().collect()
     }
 
+    /// Everything since the gate was built, and how many requests were admitted.
+    pub(super) fn totals(&mut self, now: Instant, sources: Sources<'_>) -> (Window, u64) {
+        self.collect(sources);
+        let area = u128::try_from(self.integral.at(now)).unwrap_or(0);
+        let totals = self.earlier.merge(self.window);
+        (Window { closed: now, in_flight_area_ns: area, ..totals }, self.admitted)
+    }
+
     /// Gives back the limiter that was, to be dropped where no lock is held.
     pub(super) fn replace(
         &mut self,
@@ -144,22 +172,27 @@ impl Observer {
         previous
     }
 
-    /// Opens or closes the window if it is time. Tells whether the limiter was asked.
+    /// Opens or closes the window if it is time. Tells what the limiter decided, if it was asked.
     ///
     /// Nothing happens while a writer holds on to what the last collection left him: the next look comes soon.
-    pub(super) fn look(&mut self, now: Instant, at_completion: bool, sources: Sources<'_>) -> bool {
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        at_completion: bool,
+        sources: Sources<'_>,
+    ) -> Option<TimedDecision> {
         if !self.collect(sources) {
-            return false;
+            return None;
         }
         if !self.open && at_completion && now >= self.rule.opens_at {
             self.open_window(now);
         }
-        let due = self.is_due(now);
-        if due {
-            self.close_window(now);
+        let decision = self.is_due(now).then(|| self.close_window(now));
+        if let Some(rate) = self.departures.per_second(now) {
+            sources.watch.hint.set_rate(rate);
         }
         self.publish(sources.watch);
-        due
+        decision
     }
 
     fn is_due(&self, now: Instant) -> bool {
@@ -168,7 +201,7 @@ impl Observer {
         enough || now >= self.rule.deadline
     }
 
-    fn close_window(&mut self, now: Instant) {
+    fn close_window(&mut self, now: Instant) -> TimedDecision {
         if !self.open {
             self.discard_samples();
         }
@@ -178,17 +211,20 @@ impl Observer {
         self.window.in_flight_area_ns = u128::try_from(area).unwrap_or(0);
         let previous_limit = self.limiter.limit();
         let decision = self.limiter.update(&self.window);
+        let decision = TimedDecision { at: now, previous_limit, decision };
         if self.decisions.len() == REMEMBERED_DECISIONS {
             self.decisions.pop_front();
         }
-        self.decisions.push_back(TimedDecision { at: now, previous_limit, decision });
+        self.decisions.push_back(decision);
         self.rule = self.limiter.next_window();
         if !self.rule.extend {
             self.start_window(now);
         }
+        decision
     }
 
     fn start_window(&mut self, now: Instant) {
+        self.earlier = self.earlier.merge(self.window);
         self.window = Window { opened: now, closed: now, ..Window::EMPTY };
         self.area_at_opening = self.integral.at(now);
         self.open = self.rule.opens_at <= now;
@@ -205,12 +241,9 @@ impl Observer {
 
     /// Samples from before the window opened do not count.
     fn discard_samples(&mut self) {
-        self.window = Window {
-            opened: self.window.opened,
-            refused: self.window.refused,
-            limit_hits: self.window.limit_hits,
-            ..Window::EMPTY
-        };
+        let Window { opened, refused, limit_hits, .. } = self.window;
+        self.earlier = self.earlier.merge(Window { refused: 0, limit_hits: 0, ..self.window });
+        self.window = Window { opened, refused, limit_hits, ..Window::EMPTY };
     }
 
     /// Tells the request path when to look again.
@@ -236,13 +269,15 @@ impl Observer {
         self.generation = bank.wrapping_add(1);
         sources.watch.generation.store(self.generation, Ordering::Release);
         sources.door.line_up();
+        let at_limit = sources.tallies.at_limit();
+        self.add_refused(at_limit.wrapping_sub(self.at_limit));
+        self.at_limit = at_limit;
         let mut busy_stripes = 0;
         for (index, stripe) in sources.stripes.used().enumerate() {
-            let refused = stripe.refused();
+            let refused = stripe.refused_at_limit();
             let newly_refused = refused.wrapping_sub(self.seen[index].refused);
             self.seen[index].refused = refused;
-            self.window.refused += newly_refused;
-            self.window.limit_hits += newly_refused;
+            self.add_refused(newly_refused);
 
             let turns = stripe.turns();
             if turns == self.seen[index].turns {
@@ -277,11 +312,18 @@ impl Observer {
         true
     }
 
+    fn add_refused(&mut self, refused: u64) {
+        self.window.refused += refused;
+        self.window.limit_hits += refused;
+    }
+
     /// Tells whether there were samples.
     fn add(&mut self, collected: Collected) -> bool {
         self.integral.entered += i128::from(collected.entered);
         self.integral.moment = self.integral.moment.wrapping_add(collected.moment);
         self.window = self.window.merge(collected.window);
+        self.admitted += collected.admitted;
+        self.departures.left += collected.window.ended();
         collected.window.samples() != Latencies::NONE
     }
 }
@@ -305,6 +347,28 @@ struct Integral {
 impl Integral {
     fn at(&self, now: Instant) -> i128 {
         self.moment.wrapping_add(self.entered.wrapping_mul(i128::from(now.nanos())))
+    }
+}
+
+/// How many requests left since when.
+struct Departures {
+    since: Instant,
+    left: u64,
+}
+
+impl Departures {
+    /// Over less than this a rate is luck.
+    const LEAST_NS: u64 = 1_000_000_000;
+
+    /// The rate, and a new start, once there is enough to say one.
+    fn per_second(&mut self, now: Instant) -> Option<f64> {
+        let elapsed = now.nanos_since(self.since);
+        if elapsed < Self::LEAST_NS || self.left == 0 {
+            return None;
+        }
+        let rate = self.left as f64 * 1e9 / elapsed as f64;
+        *self = Self { since: now, left: 0 };
+        Some(rate)
     }
 }
 

@@ -1,19 +1,22 @@
 //! What the handles of a gate share, and the way of a request through it.
 
-use std::fmt;
-
 use goodput_algorithms::{Instant, Limiter, State};
 
 use super::{
-    GateBuilder, Snapshot,
-    door::{Door, Occupancy},
+    GateBuilder, OnDecision, Snapshot,
+    admitted::{Admitted, Entry},
+    desk::Desk,
+    door::{Door, Occupancy, Part},
     observer::{Observer, Sources, Watch},
-    stripe::Stripe,
+    rules::{Flags, Rules},
+    stripe::{Refused, Stripe},
     stripes::{Stripes, Writer},
-    waiters::Waiters,
+    tallies::Tallies,
 };
 use crate::{
-    Clock, Outcome, Refusal, RefusalReason,
+    Clock, Criticality, GateConfig, Outcome, Refusal, RefusalReason, Request,
+    priority::CriticalityShares,
+    refusal::RefusalCounts,
     sync::{Mutex, MutexGuard, Padded, lock, try_lock},
 };
 
@@ -26,17 +29,20 @@ use crate::{
 ///   is written.
 /// - `watch`: when a window may be due. Written by whoever holds `observer`, read by all.
 /// - `observer`: the limiter and the window so far. Only ever *tried* on the request path.
-/// - `waiters`: the queue. Only locked where somebody waits or wants to.
+/// - `rules`: by which rules to admit. Without any, room is all that matters.
+/// - `desk`: the queue, and cohorts, partitions and tenants where they are told apart. Only locked where somebody waits
+///   or wants to, or classes are told apart.
+/// - `config`: only locked to change the rules, and then around everything else.
 ///
-/// No lock is taken while another is held, and no code of others (clock, waker) runs under one, except the
+/// No other lock is taken while one is held, and no code of others (clock, waker, listener) runs under one, except the
 /// limiter's under `observer`.
 ///
 /// # Why nothing is lost
 ///
-/// **A waiter.** It raises the flag, under the lock of `waiters`, by the very step that finds no room. A release that
-/// comes earlier in the door's order is what that step saw. One that comes later sees the flag, takes the lock, and
-/// finds the waiter in the queue. The same holds for a raised limit. The flag falls under the lock, when the queue is
-/// empty.
+/// **A waiter.** It joins the queue, raises the flag, and only then looks for room once more, all under the lock of
+/// `desk`. A release that comes before the flag in the door's order is what that look sees. One that comes later sees
+/// the flag, takes the lock, and finds the waiter in the queue. The same holds for a raised limit, and for the release
+/// of one who is in a class, which takes the lock anyway. The flag falls under the lock, when the queue is empty.
 ///
 /// **An observation.** A writer makes its stripe's `turns` odd, passes the door, reads the generation, writes that
 /// bank, and makes `turns` even with `Release`. A collector changes the generation, passes the door, and reads `turns`
@@ -49,50 +55,17 @@ use crate::{
 /// **What came before a release** happens before what comes after an admission that it made possible: both are steps
 /// in the door's order.
 pub(crate) struct Shared<C> {
-    door: Padded<Door>,
-    watch: Padded<Watch>,
-    stripes: Stripes,
-    clock: C,
+    pub(super) door: Padded<Door>,
+    pub(super) watch: Padded<Watch>,
+    pub(super) rules: Padded<Rules>,
+    pub(super) stripes: Stripes,
+    pub(super) tallies: Tallies,
+    pub(super) clock: C,
     name: String,
-    max_waiting: usize,
     observer: Mutex<Observer>,
-    waiters: Mutex<Waiters>,
-}
-
-/// What a token remembers of its admission.
-#[derive(Clone, Copy)]
-pub(crate) struct Admitted {
-    pub(super) at: Instant,
-    /// Weight above, in flight below: two words travel in two registers.
-    places: u64,
-}
-
-impl Admitted {
-    #[inline]
-    fn new(at: Instant, weight: u32, in_flight: u32) -> Self {
-        Self { at, places: u64::from(weight) << 32 | u64::from(in_flight) }
-    }
-
-    #[inline]
-    pub(super) fn weight(self) -> u32 {
-        (self.places >> 32) as u32
-    }
-
-    /// What was in flight then, this one counted.
-    #[inline]
-    pub(super) fn in_flight(self) -> u32 {
-        self.places as u32
-    }
-}
-
-impl fmt::Debug for Admitted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admitted")
-            .field("at", &self.at)
-            .field("weight", &self.weight())
-            .field("in_flight", &self.in_flight())
-            .finish()
-    }
+    pub(super) desk: Mutex<Desk>,
+    pub(super) config: Mutex<GateConfig>,
+    on_decision: Option<OnDecision>,
 }
 
 impl<C: Clock> Shared<C> {
@@ -100,41 +73,60 @@ impl<C: Clock> Shared<C> {
         let now = builder.clock.now();
         let door = Door::new(builder.limiter.limit());
         let stripes = Stripes::new(builder.stripes);
-        let watch = Watch::new(now);
-        let sources = Sources { door: &door, stripes: &stripes, watch: &watch };
+        let (watch, tallies, rules) = (Watch::new(now), Tallies::default(), Rules::new());
+        let sources = Sources { door: &door, stripes: &stripes, watch: &watch, tallies: &tallies };
         let observer = Observer::new(builder.limiter, now, sources);
-        Self {
+        let shared = Self {
             door: Padded(door),
             watch: Padded(watch),
+            rules: Padded(rules),
             stripes,
+            tallies,
             clock: builder.clock,
-            name: builder.name,
-            max_waiting: builder.max_waiting,
+            name: builder.config.name.clone(),
             observer: Mutex::new(observer),
-            waiters: Mutex::new(Waiters::new()),
+            desk: Mutex::new(Desk::new(builder.room, builder.classes)),
+            config: Mutex::new(builder.config),
+            on_decision: builder.on_decision,
+        };
+        shared.publish_rules(&lock(&shared.config));
+        shared
+    }
+
+    #[inline]
+    pub(super) fn try_admit(&self, request: &Request) -> Result<Entry, Refusal> {
+        if !self.rules.0.flags().are_plain() || request.bypass {
+            return self.try_admit_by_rules(request);
+        }
+        match self.admit(request, Part::ALL) {
+            Ok(admitted) => Ok(Entry::new(admitted, request)),
+            Err(Stopped::Full(seen)) => Err(self.refuse_at_limit(seen, request)),
+            Err(Stopped::Late(seen)) => Err(self.refuse_late(seen, request)),
         }
     }
 
+    /// Admits a request if nobody waits and there is room within `part` of the limit.
     #[inline]
-    pub(super) fn try_admit(&self, weight: u32) -> Result<Admitted, Refusal> {
-        self.admit(weight).map_err(|seen| self.refuse(seen, RefusalReason::LimitReached))
-    }
-
-    /// As [`Shared::try_admit`], without counting a refusal.
-    #[inline]
-    pub(super) fn admit(&self, weight: u32) -> Result<Admitted, Occupancy> {
+    pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
+        let weight = request.weight.max(1);
         let own = self.stripes.own();
         // Most often the door still is as this thread left it, and need not be looked at before it is passed.
         let mut seen = own.map_or_else(|| self.door.0.look(), Stripe::last_seen);
-        if !seen.admits(weight) {
+        if !seen.admits(weight, part) {
             seen = self.door.0.look();
-            if !seen.admits(weight) {
-                return Err(seen);
+            if !seen.admits(weight, part) {
+                return Err(Stopped::Full(seen));
             }
         }
         let now = self.clock.now();
+        if request.deadline.is_some_and(|deadline| deadline <= now) {
+            return Err(Stopped::Late(seen));
+        }
         let writer = self.stripes.writer(own);
-        let after = self.door.0.enter(weight, seen).inspect_err(|&seen| writer.stripe().remember(seen))?;
+        let after = self.door.0.enter(weight, part, seen).map_err(|seen| {
+            writer.stripe().remember(seen);
+            Stopped::Full(seen)
+        })?;
         let admitted = self.note_entry(&writer, weight, now, after);
         drop(writer);
         if self.watch.0.deadline_passed(now) {
@@ -144,14 +136,45 @@ impl<C: Clock> Shared<C> {
     }
 
     #[inline]
-    pub(super) fn refuse(&self, seen: Occupancy, reason: RefusalReason) -> Refusal {
-        self.stripes.refuse();
+    pub(super) fn refuse_at_limit(&self, seen: Occupancy, request: &Request) -> Refusal {
+        self.stripes.refuse(Refused::at_limit(request.criticality));
+        let hint = self.watch.0.hint();
+        let is_plain = request.weight <= 1 && !seen.someone_waits();
+        let retry_after = if is_plain { hint.for_one() } else { hint.behind_queue(request.weight) };
+        Refusal {
+            reason: RefusalReason::LimitReached,
+            limit: seen.limit(),
+            in_flight: seen.in_flight() as usize,
+            retry_after,
+        }
+    }
+
+    #[cold]
+    pub(super) fn refuse_late(&self, seen: Occupancy, request: &Request) -> Refusal {
+        let reason = RefusalReason::DeadlineExpired;
+        self.tallies.refused.count(reason, request.criticality);
         Refusal { reason, limit: seen.limit(), in_flight: seen.in_flight() as usize, retry_after: None }
     }
 
     #[inline]
-    pub(super) fn release(&self, admitted: Admitted, outcome: Outcome) {
+    pub(super) fn release(&self, entry: &Entry, outcome: Outcome) {
+        self.release_at(entry, outcome, self.clock.now());
+    }
+
+    /// Ends a request whose token was dropped.
+    pub(super) fn drop_entry(&self, entry: &Entry) {
         let now = self.clock.now();
+        let outcome = if now >= entry.deadline { Outcome::Overload } else { Outcome::Cancelled };
+        self.release_at(entry, outcome, now);
+    }
+
+    #[inline]
+    fn release_at(&self, entry: &Entry, outcome: Outcome, now: Instant) {
+        let admitted = entry.admitted;
+        if admitted.is_outside() {
+            self.tallies.leave_outside();
+            return;
+        }
         let writer = self.stripes.writer(self.stripes.own());
         let after = self.door.0.leave(admitted.weight());
         writer.stripe().remember(after);
@@ -159,79 +182,33 @@ impl<C: Clock> Shared<C> {
         let bank = writer.stripe().bank(self.watch.0.generation());
         let samples = bank.leave(admitted, now, outcome, silence_ns);
         drop(writer);
-        if after.someone_waits() {
-            self.let_waiters_in(now);
+        if after.someone_waits() || !entry.account.is_none() {
+            self.place_is_free(entry, now);
         }
         if self.watch.0.is_due(samples, now) {
             self.look(now, true);
         }
     }
 
-    /// Admits a request, or puts it into the queue with `waker` and tells its ticket.
-    pub(super) fn admit_or_wait(&self, weight: u32, waker: std::task::Waker) -> Result<Admission, Refusal> {
-        let now = self.clock.now();
-        let mut waiters = lock(&self.waiters);
-        if waiters.is_empty() {
-            let writer = self.stripes.writer(self.stripes.own());
-            if let Some(after) = self.door.0.enter_or_wait(weight) {
-                return Ok(Admission::Admitted(self.note_entry(&writer, weight, now, after)));
-            }
-        } else if waiters.len() >= self.max_waiting {
-            drop(waiters);
-            return Err(self.refuse(self.door.0.look(), RefusalReason::QueueFull));
-        }
-        Ok(Admission::Waits { ticket: waiters.join(weight, waker) })
-    }
-
-    /// Admits as many waiters as fit, and wakes them.
-    fn let_waiters_in(&self, now: Instant) {
-        let mut waiters = lock(&self.waiters);
-        let mut wakers = Vec::new();
-        while let Some(weight) = waiters.first_weight() {
-            let writer = self.stripes.writer(self.stripes.own());
-            let Ok(after) = self.door.0.enter_from_queue(weight) else { break };
-            let admitted = self.note_entry(&writer, weight, now, after);
-            drop(writer);
-            wakers.extend(waiters.let_first_in(admitted));
-            if waiters.is_empty() {
-                self.door.0.nobody_waits();
-            }
-        }
-        drop(waiters);
-        for waker in wakers {
-            waker.wake();
-        }
-    }
-
-    /// Takes a waiter out of the queue. If its place was already assigned, that is given back.
-    pub(super) fn give_up(&self, ticket: u64) {
-        let mut waiters = lock(&self.waiters);
-        let assigned = waiters.take_place(ticket);
-        let waker = waiters.leave(ticket);
-        let last = waker.is_some() && waiters.is_empty();
-        if last {
-            self.door.0.nobody_waits();
-        }
-        drop(waiters);
-        match assigned {
-            Some(admitted) => self.release(admitted, Outcome::Cancelled),
-            // Those behind it may be lighter.
-            None if !last => self.let_waiters_in(self.clock.now()),
-            None => {}
-        }
-    }
-
     #[inline]
-    fn note_entry(&self, writer: &Writer<'_>, weight: u32, now: Instant, after: Occupancy) -> Admitted {
+    pub(super) fn note_entry(
+        &self,
+        writer: &Writer<'_>,
+        weight: u32,
+        now: Instant,
+        after: Occupancy,
+    ) -> Admitted {
         writer.stripe().bank(self.watch.0.generation()).enter(weight, now, after);
         Admitted::new(now, weight, after.in_flight())
     }
 }
 
-/// What came of a request that may wait.
-pub(super) enum Admission {
-    Admitted(Admitted),
-    Waits { ticket: u64 },
+/// Why a request was not admitted at once.
+pub(super) enum Stopped {
+    /// No room for it, or others wait.
+    Full(Occupancy),
+    /// Its deadline has passed.
+    Late(Occupancy),
 }
 
 impl<C: Clock> Shared<C> {
@@ -246,6 +223,9 @@ impl<C: Clock> Shared<C> {
     pub(super) fn look_at_time(&self) {
         let now = self.clock.now();
         self.look_with(lock(&self.observer), now, false);
+        if self.occupancy().someone_waits() {
+            self.let_waiters_in(now);
+        }
     }
 
     pub(super) fn replace_limiter(&self, limiter: Box<dyn Limiter>) {
@@ -257,8 +237,10 @@ impl<C: Clock> Shared<C> {
     }
 
     fn look_with(&self, mut observer: MutexGuard<'_, Observer>, now: Instant, at_completion: bool) {
-        if observer.look(now, at_completion, self.sources()) {
-            self.follow_limiter(observer, now);
+        let Some(decision) = observer.look(now, at_completion, self.sources()) else { return };
+        self.follow_limiter(observer, now);
+        if let Some(listener) = &self.on_decision {
+            listener(&decision);
         }
     }
 
@@ -271,22 +253,27 @@ impl<C: Clock> Shared<C> {
         }
     }
 
+    /// Puts the rules of a config in force, but for the limiter and what the desk remembers.
+    pub(super) fn publish_rules(&self, config: &GateConfig) {
+        let shares = config.shares.unwrap_or(CriticalityShares::EQUAL);
+        self.rules.0.set_shares(&shares);
+        let classes = config.cohorts.is_some() || config.partitions.is_some() || config.tenants.is_some();
+        let flags = Flags::default()
+            .with(Flags::WAITING, config.waiting.lets_wait())
+            .with(Flags::SHARES, shares != CriticalityShares::EQUAL)
+            .with(Flags::CLASSES, classes)
+            .with(Flags::OBSERVE_ONLY, config.observe_only);
+        self.rules.0.set_flags(flags);
+    }
+
     fn sources(&self) -> Sources<'_> {
-        Sources { door: &self.door.0, stripes: &self.stripes, watch: &self.watch.0 }
+        Sources { door: &self.door.0, stripes: &self.stripes, watch: &self.watch.0, tallies: &self.tallies }
     }
 }
 
 impl<C> Shared<C> {
     pub(super) fn occupancy(&self) -> Occupancy {
         self.door.0.look()
-    }
-
-    pub(super) fn waiters(&self) -> MutexGuard<'_, Waiters> {
-        lock(&self.waiters)
-    }
-
-    pub(super) fn max_waiting(&self) -> usize {
-        self.max_waiting
     }
 
     pub(super) fn limiter_state(&self) -> State {
@@ -296,18 +283,52 @@ impl<C> Shared<C> {
     pub(super) fn clock(&self) -> &C {
         &self.clock
     }
+}
+
+impl<C: Clock> Shared<C> {
+    pub(super) fn waiting(&self) -> usize {
+        lock(&self.desk).room.waiting()
+    }
 
     pub(super) fn snapshot(&self) -> Snapshot {
-        let waiting = self.waiters().len();
-        let observer = lock(&self.observer);
+        let now = self.clock.now();
+        let desk = lock(&self.desk);
+        let (waiting, queue_age) = (desk.room.waiting(), desk.room.oldest_wait(now));
+        drop(desk);
+        let mut observer = lock(&self.observer);
+        let (totals, admitted) = observer.totals(now, self.sources());
+        let (decisions, state) = (observer.decisions(), observer.limiter_state());
+        drop(observer);
         let occupancy = self.occupancy();
         Snapshot {
             name: self.name.clone(),
             limit: occupancy.limit(),
             in_flight: occupancy.in_flight() as usize,
             waiting,
-            decisions: observer.decisions(),
-            state: observer.limiter_state(),
+            queue_age,
+            totals,
+            admitted,
+            refused: self.refused(),
+            bypassed: self.tallies.bypassed(),
+            outside: self.tallies.outside() as usize,
+            observe_only: self.rules.0.flags().has(Flags::OBSERVE_ONLY),
+            would_have_refused: self.tallies.would_have_refused.counts(),
+            would_have_waited: self.tallies.would_have_waited(),
+            decisions,
+            state,
         }
+    }
+
+    fn refused(&self) -> RefusalCounts {
+        let mut counts = self.tallies.refused.counts();
+        for stripe in self.stripes.used() {
+            for criticality in Criticality::ALL {
+                let at_limit = stripe.refused(Refused::at_limit(criticality));
+                let at_share = stripe.refused(Refused::at_share(criticality));
+                counts.add(RefusalReason::LimitReached, criticality, at_limit);
+                counts.add(RefusalReason::CriticalityShareUsed, criticality, at_share);
+            }
+        }
+        counts
     }
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use goodput_algorithms::{Instant, Latencies, Window};
 
-use super::{Admitted, door::Occupancy};
+use super::{admitted::Admitted, door::Occupancy};
 use crate::{
-    Outcome,
+    Criticality, Outcome,
     sync::{AtomicBool, AtomicU64, Plain},
 };
 
@@ -16,7 +16,7 @@ pub(super) struct Stripe {
     turns: AtomicU64,
     /// What the door was like when the thread last saw it.
     seen: AtomicU64,
-    refused: AtomicU64,
+    refused: [AtomicU64; Refused::KINDS],
     claimed: AtomicBool,
     banks: [Bank; 2],
 }
@@ -26,7 +26,7 @@ impl Stripe {
         Self {
             turns: AtomicU64::new(0),
             seen: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            refused: std::array::from_fn(|_| AtomicU64::new(0)),
             claimed: AtomicBool::new(false),
             banks: [Bank::new(), Bank::new()],
         }
@@ -67,21 +67,27 @@ impl Stripe {
         &self.banks[(generation & 1) as usize]
     }
 
-    /// Counts a refusal of the stripe's only thread. Tells whether it is the first.
+    /// Counts a refusal of the stripe's only thread. Tells whether it is the first of its kind.
     #[inline]
-    pub(super) fn refuse(&self) -> bool {
-        let refused = self.refused.load(Ordering::Relaxed);
-        self.refused.store(refused.wrapping_add(1), Ordering::Relaxed);
+    pub(super) fn refuse(&self, kind: Refused) -> bool {
+        let place = &self.refused[kind.0];
+        let refused = place.load(Ordering::Relaxed);
+        place.store(refused.wrapping_add(1), Ordering::Relaxed);
         refused == 0
     }
 
     /// Counts a refusal where several threads share the stripe.
-    pub(super) fn refuse_shared(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn refuse_shared(&self, kind: Refused) {
+        self.refused[kind.0].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+    pub(super) fn refused(&self, kind: Refused) -> u64 {
+        self.refused[kind.0].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn refused_at_limit(&self) -> u64 {
+        let kinds = Criticality::ALL.map(Refused::at_limit);
+        kinds.into_iter().fold(0, |sum, kind| sum.wrapping_add(self.refused(kind)))
     }
 
     /// Makes the caller the only writer of a stripe that threads share, until [`Stripe::give_back`].
@@ -94,6 +100,26 @@ impl Stripe {
     }
 }
 
+/// The kinds of refusal that cost next to nothing.
+#[derive(Clone, Copy)]
+pub(super) struct Refused(usize);
+
+impl Refused {
+    const KINDS: usize = 2 * Criticality::ALL.len();
+
+    /// The limit is reached.
+    #[inline]
+    pub(super) fn at_limit(criticality: Criticality) -> Self {
+        Self(criticality as usize)
+    }
+
+    /// Its part of the limit is used.
+    #[inline]
+    pub(super) fn at_share(criticality: Criticality) -> Self {
+        Self(Criticality::ALL.len() + criticality as usize)
+    }
+}
+
 /// Sums since the last collection.
 pub(super) struct Bank {
     successes: Tally,
@@ -103,6 +129,7 @@ pub(super) struct Bank {
     limit_hits: Plain,
     max_in_flight: Plain,
     longest_silence_ns: Plain,
+    admitted: Plain,
     entered: Plain,
     /// Sum of weight × instant over those who left, less the same over those who entered: with as many in flight as
     /// entered and did not leave, the integral of in flight over time up to any `now` is this + in flight × now.
@@ -119,6 +146,7 @@ impl Bank {
             limit_hits: Plain::new(0),
             max_in_flight: Plain::new(0),
             longest_silence_ns: Plain::new(0),
+            admitted: Plain::new(0),
             entered: Plain::new(0),
             moment: Wide::new(),
         }
@@ -126,6 +154,7 @@ impl Bank {
 
     #[inline]
     pub(super) fn enter(&self, weight: u32, now: Instant, after: Occupancy) {
+        self.admitted.set(self.admitted.get() + 1);
         self.entered.set(self.entered.get().wrapping_add(u64::from(weight)));
         self.moment.set(self.moment.get().wrapping_sub(u128::from(weight) * u128::from(now.nanos())));
         if after.is_full() {
@@ -174,6 +203,7 @@ impl Bank {
                 longest_silence_ns: take(&self.longest_silence_ns),
                 ..Window::EMPTY
             },
+            admitted: take(&self.admitted),
             entered: take(&self.entered).cast_signed(),
             moment: self.moment.take().cast_signed(),
         }
@@ -184,6 +214,8 @@ impl Bank {
 pub(super) struct Collected {
     /// Without instants and area.
     pub(super) window: Window,
+    /// Requests, whatever they weigh.
+    pub(super) admitted: u64,
     pub(super) entered: i64,
     pub(super) moment: i128,
 }

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{stripe::Stripe, thread_index::thread_index};
+use super::{
+    stripe::{Refused, Stripe},
+    thread_index::thread_index,
+};
 use crate::sync::{AtomicUsize, Padded, spin_loop, yield_now};
 
 /// How many stripes threads without one of their own take turns at.
@@ -66,15 +69,15 @@ impl Stripes {
 
     /// Counts a refusal.
     #[inline]
-    pub(super) fn refuse(&self) {
+    pub(super) fn refuse(&self, kind: Refused) {
         let index = thread_index();
         match self.own.get(index) {
             Some(Padded(stripe)) => {
-                if stripe.refuse() {
+                if stripe.refuse(kind) {
                     self.note_use();
                 }
             }
-            None => self.shared[index % SHARED].0.refuse_shared(),
+            None => self.shared[index % SHARED].0.refuse_shared(kind),
         }
     }
 

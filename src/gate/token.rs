@@ -2,21 +2,22 @@ use std::{fmt, mem::ManuallyDrop, sync::Arc};
 
 use goodput_algorithms::Instant;
 
-use super::{Admitted, Shared};
+use super::{admitted::Entry, shared::Shared};
 use crate::{Clock, Outcome};
 
 /// One admitted request. Released exactly once: by [`Token::release`], or by drop, which counts as
-/// [`Outcome::Cancelled`].
+/// [`Outcome::Cancelled`], or as [`Outcome::Overload`] if the [deadline](crate::Request::deadline) of the request has
+/// passed: its caller went away because it took too long.
 #[must_use = "dropping a token at once frees its place again"]
 pub struct Token<'gate, C: Clock> {
     shared: &'gate Shared<C>,
-    admitted: Admitted,
+    entry: Entry,
 }
 
 impl<'gate, C: Clock> Token<'gate, C> {
     #[inline]
-    pub(super) fn new(shared: &'gate Shared<C>, admitted: Admitted) -> Self {
-        Self { shared, admitted }
+    pub(super) fn new(shared: &'gate Shared<C>, entry: Entry) -> Self {
+        Self { shared, entry }
     }
 
     /// Ends the request.
@@ -24,26 +25,26 @@ impl<'gate, C: Clock> Token<'gate, C> {
     pub fn release(self, outcome: Outcome) {
         // Not to be released again, not even if the limiter panics.
         let token = ManuallyDrop::new(self);
-        token.shared.release(token.admitted, outcome);
+        token.shared.release(&token.entry, outcome);
     }
 
     /// When the request was admitted.
     #[must_use]
     pub fn admitted_at(&self) -> Instant {
-        self.admitted.at
+        self.entry.admitted.at
     }
 }
 
 impl<C: Clock> Drop for Token<'_, C> {
     #[inline]
     fn drop(&mut self) {
-        self.shared.release(self.admitted, Outcome::Cancelled);
+        self.shared.drop_entry(&self.entry);
     }
 }
 
 impl<C: Clock> fmt::Debug for Token<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("admitted", &self.admitted).finish()
+        f.debug_struct("Token").field("admitted", &self.entry.admitted).finish()
     }
 }
 
@@ -51,35 +52,38 @@ impl<C: Clock> fmt::Debug for Token<'_, C> {
 #[must_use = "dropping a token at once frees its place again"]
 pub struct OwnedToken<C: Clock> {
     shared: Arc<Shared<C>>,
-    admitted: Admitted,
-    outcome: Outcome,
+    entry: Entry,
+    outcome: Option<Outcome>,
 }
 
 impl<C: Clock> OwnedToken<C> {
-    pub(super) fn new(shared: Arc<Shared<C>>, admitted: Admitted) -> Self {
-        Self { shared, admitted, outcome: Outcome::Cancelled }
+    pub(super) fn new(shared: Arc<Shared<C>>, entry: Entry) -> Self {
+        Self { shared, entry, outcome: None }
     }
 
     /// Ends the request.
     pub fn release(mut self, outcome: Outcome) {
-        self.outcome = outcome;
+        self.outcome = Some(outcome);
     }
 
     /// When the request was admitted.
     #[must_use]
     pub fn admitted_at(&self) -> Instant {
-        self.admitted.at
+        self.entry.admitted.at
     }
 }
 
 impl<C: Clock> Drop for OwnedToken<C> {
     fn drop(&mut self) {
-        self.shared.release(self.admitted, self.outcome);
+        match self.outcome {
+            Some(outcome) => self.shared.release(&self.entry, outcome),
+            None => self.shared.drop_entry(&self.entry),
+        }
     }
 }
 
 impl<C: Clock> fmt::Debug for OwnedToken<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedToken").field("admitted", &self.admitted).finish()
+        f.debug_struct("OwnedToken").field("admitted", &self.entry.admitted).finish()
     }
 }

@@ -33,7 +33,7 @@ impl<C: Clock> SharedToken<C> {
     }
 
     /// Says how the request ended, and gives this share up. The first to say so is believed; if nobody does, the
-    /// request counts as cancelled.
+    /// request counts as one whose token was dropped.
     pub fn end(self, outcome: Outcome) {
         let _ = self.shared.outcome.set(outcome);
     }
@@ -58,8 +58,8 @@ struct Shared<C: Clock> {
 
 impl<C: Clock> Drop for Shared<C> {
     fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            token.release(self.outcome.get().copied().unwrap_or(Outcome::Cancelled));
+        if let (Some(token), Some(&outcome)) = (self.token.take(), self.outcome.get()) {
+            token.release(outcome);
         }
     }
 }

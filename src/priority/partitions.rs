@@ -79,13 +79,18 @@ impl Partitions {
         Ok(Self { settings, partitions, in_use: 0, period_started: Instant::ZERO })
     }
 
+    /// Whether [`Partitions::enter`] would let it in.
+    #[must_use]
+    pub fn fits(&self, partition: Option<Key>, weight: u32, limit: usize) -> bool {
+        self.may_enter(self.index(partition), weight as usize, limit) || (self.in_use == 0 && limit > 0)
+    }
+
     /// Takes `weight` places of `limit` for a partition, if it may have them. One that weighs more than the limit may
     /// run alone.
     pub fn enter(&mut self, partition: Option<Key>, weight: u32, limit: usize, now: Instant) -> bool {
         self.follow_time(now);
+        let admitted = self.fits(partition, weight, limit);
         let (index, weight) = (self.index(partition), weight as usize);
-        let alone = self.in_use == 0 && limit > 0;
-        let admitted = self.may_enter(index, weight, limit) || alone;
         let guarantee = self.partitions[index].guarantee(limit);
         let partition = &mut self.partitions[index];
         if admitted {

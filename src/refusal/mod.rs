@@ -1,6 +1,7 @@
 //! What the refused are told.
 
 mod answer;
+mod counts;
 mod hint;
 
 use std::{fmt, time::Duration};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     answer::{Answers, GrpcAnswer, GrpcCode, HttpAnswer, OVERLOADED_HEADER, OVERLOADED_VALUE, QuotaStatus},
+    counts::RefusalCounts,
     hint::{retry_after, spread},
 };
 

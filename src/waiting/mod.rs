@@ -239,10 +239,22 @@ impl<T> WaitingRoom<T> {
         self.lines.get_mut(ticket).map(|waiter| &mut waiter.payload)
     }
 
+    /// Whether somebody waits who, if all waited alike for room, would not be served after a request that joins now.
+    #[must_use]
+    pub fn waits_before(&self, request: &Request) -> bool {
+        (self.line_of(request)..LINES).any(|line| self.lines.waiting_in(line) > 0)
+    }
+
     /// How many wait.
     #[must_use]
     pub const fn waiting(&self) -> usize {
         self.lines.waiting()
+    }
+
+    /// What those who wait weigh together.
+    #[must_use]
+    pub fn weight(&self) -> u64 {
+        (0..LINES).map(|line| self.lines.weight_of(line)).sum()
     }
 
     /// Whether nobody waits.

@@ -86,7 +86,13 @@ impl WaitingSettings {
         Self { max_waiting: QueueBound::Count(0), ..Self::default() }
     }
 
-    pub(super) fn check(&self) -> Result<(), InvalidSettings> {
+    /// Whether anybody may wait.
+    #[must_use]
+    pub const fn lets_wait(&self) -> bool {
+        !matches!(self.max_waiting, QueueBound::Count(0) | QueueBound::OfLimit(Share::NONE))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), InvalidSettings> {
         if self.max_wait.is_zero() {
             return Err(InvalidSettings::new(
                 "max_wait",
