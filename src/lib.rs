@@ -44,9 +44,9 @@ mod gate;
 mod key;
 pub mod keyed;
 pub mod load;
-mod never;
 #[cfg(feature = "tower")]
 pub mod middleware;
+mod never;
 mod outcome;
 pub mod priority;
 pub mod producer;

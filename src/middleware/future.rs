@@ -7,8 +7,8 @@ use std::{
 
 use pin_project_lite::pin_project;
 
-use super::{GateLayer, Protocol, WhenFull};
-use crate::{Acquire, Clock, Refusal};
+use super::{GateLayer, Protocol, Waiting, WhenFull, wait};
+use crate::{Clock, Refusal};
 
 /// A service that waits for its one request to be admitted.
 pub trait Call<Req> {
@@ -45,7 +45,7 @@ pin_project! {
     {
         Waiting {
             #[pin]
-            acquire: Acquire<C>,
+            acquire: Waiting<C>,
             call: Option<(S, Req, N)>,
         },
         Working {
@@ -72,7 +72,7 @@ where
         let (asked, note) = protocol.read(&request, layer.now());
         let state = match layer.when_full {
             WhenFull::Wait => {
-                State::Waiting { acquire: layer.gate.acquire(asked), call: Some((service(), request, note)) }
+                State::Waiting { acquire: wait(&layer.gate, asked), call: Some((service(), request, note)) }
             }
             WhenFull::Refuse => match layer.gate.try_acquire_owned(&asked) {
                 Ok(token) => {

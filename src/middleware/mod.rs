@@ -11,6 +11,9 @@
 //! * **The token lives as long as the work.** For HTTP that is the end of the response's body, its error, or its
 //!   drop. Work that outlives the response, as a spawned task does, keeps its place with a [`SharedToken`].
 //!
+//! * **A wait is bounded in time** as the gate's settings say, by tokio's timer with the feature `tokio` (which `axum`,
+//!   `tonic` and `reqwest` bring along), else by the next release after the time is up.
+//!
 //! | feature | what it adds |
 //! |---|---|
 //! | `tower` | [`GateLayer`], [`GateService`], [`Plain`] |
@@ -21,6 +24,8 @@
 //! | `reqwest` | `GateMiddleware` for reqwest clients |
 //!
 //! [tower]: https://docs.rs/tower
+
+use crate::{Clock, Gate, Request};
 
 #[cfg(feature = "axum")]
 mod axum;
@@ -53,3 +58,15 @@ pub use self::{
     service::{GateService, TowerCall},
     shared_token::SharedToken,
 };
+
+#[cfg(feature = "tokio")]
+type Waiting<C> = crate::TimedAcquire<C>;
+#[cfg(not(feature = "tokio"))]
+type Waiting<C> = crate::Acquire<C>;
+
+fn wait<C: Clock>(gate: &Gate<C>, request: Request) -> Waiting<C> {
+    #[cfg(feature = "tokio")]
+    return gate.acquire_timed(request);
+    #[cfg(not(feature = "tokio"))]
+    gate.acquire(request)
+}

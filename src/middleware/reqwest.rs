@@ -80,7 +80,7 @@ where
     ) -> Result<Response> {
         let asked = self.read.read(&request, self.gate.clock().now());
         let admission = match self.when_full {
-            WhenFull::Wait => self.gate.acquire(asked).await,
+            WhenFull::Wait => self.gate.acquire_timed(asked).await,
             WhenFull::Refuse => self.gate.try_acquire_owned(&asked),
         };
         let token = admission.map_err(Error::middleware)?;

@@ -1,5 +1,3 @@
-//! A bounded queue between a producer that can wait and a consumer.
-
 use std::{collections::VecDeque, time::Duration};
 
 use goodput_algorithms::{Instant, InvalidSettings};
