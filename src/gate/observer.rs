@@ -280,10 +280,13 @@ impl Observer {
             self.add_refused(newly_refused);
 
             let turns = stripe.turns();
-            if turns == self.seen[index].turns {
+            let at_rest = turns == self.seen[index].turns;
+            if at_rest && self.seen[index].both_taken {
                 continue;
             }
             self.seen[index].turns = turns;
+            // A visit that came after the generation changed left what it saw in the other bank.
+            self.seen[index].both_taken = at_rest;
             if is_at_work(turns) && !has_left(stripe, turns) {
                 self.seen[index].late = true;
                 self.any_late = true;
@@ -333,6 +336,8 @@ impl Observer {
 struct Seen {
     turns: u64,
     refused: u64,
+    /// At `turns`, both banks were collected.
+    both_taken: bool,
     /// The writer was still at work in the bank that was collected, at turn `turns`.
     late: bool,
 }

@@ -37,7 +37,8 @@ impl Stripe {
     #[inline]
     pub(super) fn begin(&self) -> bool {
         let turns = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
+        // Whoever sees that a new visit began must see all of the one before.
+        self.turns.store(turns.wrapping_add(1), Ordering::Release);
         turns == 0
     }
 
@@ -92,7 +93,7 @@ impl Stripe {
 
     /// Makes the caller the only writer of a stripe that threads share, until [`Stripe::give_back`].
     pub(super) fn claim(&self) -> bool {
-        !self.claimed.swap(true, Ordering::Acquire)
+        self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     pub(super) fn give_back(&self) {

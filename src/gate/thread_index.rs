@@ -6,9 +6,6 @@ pub(super) use self::real::thread_index;
 #[cfg(goodput_loom)]
 pub(super) use self::modelled::thread_index;
 
-/// What a thread without a number has: it is ending.
-const NONE: usize = usize::MAX;
-
 #[cfg(not(goodput_loom))]
 mod real {
     use std::{
@@ -18,8 +15,8 @@ mod real {
         sync::{Mutex, PoisonError},
     };
 
-    use super::NONE;
-
+    /// What a thread without a number has: it is ending.
+    const NONE: usize = usize::MAX;
     const UNASKED: usize = NONE - 1;
 
     thread_local! {
