@@ -5,6 +5,7 @@ mod clients;
 mod doors;
 mod error;
 mod rates;
+mod retries;
 mod segments;
 mod service;
 mod work;
@@ -14,11 +15,14 @@ use std::{fs, path::Path, time::Duration};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    clients::{Bursts, Clients, Closed, Jitter, Listed, Open, Process, RateChange, Retries, RetryOn, Sine},
-    doors::{Door, Doors},
+    clients::{Bursts, Class, Clients, Closed, Listed, Open, Paced, Process, RateChange, Sine},
+    doors::{Abandoned, Door, Doors, Expires},
     error::{Contradiction, ScenarioError},
+    retries::{Retries, RetryOn},
     segments::Segment,
-    service::{ErrorEpisode, Pauses, Pool, Service, ServiceChange, Sharing, Starts, Usl},
+    service::{
+        ErrorEpisode, Outage, OutageRequests, Pauses, Pool, Service, ServiceChange, Sharing, Starts, Usl,
+    },
     work::Work,
 };
 

@@ -19,6 +19,10 @@ pub(super) enum Event {
     ServiceChanges,
     /// The speed of the service changes.
     SpeedChanges,
+    /// The `usize`-th outage begins.
+    OutageBegins(u32),
+    /// An outage ends.
+    OutageEnds,
     /// The `usize`-th limit from outside is to be set.
     LimitSet(u32),
     /// A client joins.
@@ -29,10 +33,14 @@ pub(super) enum Event {
     Answer { slot: u32, stamp: u32 },
     /// A client stops waiting.
     Timeout { slot: u32, stamp: u32 },
+    /// The time of somebody in a gate's waiting room may be up.
+    Expiry(u32),
     /// A retry is sent.
     Retry { slot: u32, stamp: u32 },
     /// A client sends its next request.
     Arrival(u32),
+    /// A client goes on with a request that failed before the run began.
+    Resumption(u32),
 }
 
 impl Event {
@@ -40,13 +48,15 @@ impl Event {
         match self {
             Self::ServiceChanges
             | Self::SpeedChanges
+            | Self::OutageBegins(_)
+            | Self::OutageEnds
             | Self::LimitSet(_)
             | Self::Joins(_)
             | Self::Tick(_) => Kind::Change,
             Self::Answer { .. } => Kind::Completion,
-            Self::Timeout { .. } => Kind::Timeout,
+            Self::Timeout { .. } | Self::Expiry(_) => Kind::Timeout,
             Self::Retry { .. } => Kind::Retry,
-            Self::Arrival(_) => Kind::Arrival,
+            Self::Arrival(_) | Self::Resumption(_) => Kind::Arrival,
         }
     }
 }
