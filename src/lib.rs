@@ -23,9 +23,9 @@ mod gate;
 mod key;
 mod keyed;
 mod load;
-mod never;
 #[cfg(feature = "tower")]
 pub mod middleware;
+mod never;
 mod outcome;
 mod priority;
 mod producer;

@@ -74,9 +74,7 @@ fn the_reference_generator_is_that_of_cpython() {
     let first: Vec<_> = (0..8).map(|_| chance.next_u32()).collect();
     assert_eq!(
         first,
-        [
-            1022050301, 2545373330, 2337446730, 560161641, 1588945316, 3933953013, 2593816829, 2036044446
-        ]
+        [1022050301, 2545373330, 2337446730, 560161641, 1588945316, 3933953013, 2593816829, 2036044446]
     );
     let (sum, xor) = (8..1_000_000)
         .map(|_| chance.next_u32())
@@ -85,17 +83,17 @@ fn the_reference_generator_is_that_of_cpython() {
     assert_eq!((sum, xor), (2_148_001_301_572_121, 4_187_265_093));
     let mut chance = MersenneTwister::new(3);
     let uniforms: Vec<_> = (0..4).map(|_| chance.uniform()).collect();
-    assert_eq!(
-        uniforms,
-        [0.23796462709189137, 0.5442292252959519, 0.36995516654807925, 0.6039200385961945]
-    );
+    assert_eq!(uniforms, [0.23796462709189137, 0.5442292252959519, 0.36995516654807925, 0.6039200385961945]);
 }
 
 #[test]
 fn the_list_of_requests_is_the_published_one() {
     let traffic = traffic();
     let close = |&(at, class, work): &Asked, (at2, class2, work2): Asked| {
-        assert!((at - at2).abs() < 1e-9 && class == class2 && (work - work2).abs() < 1e-9, "{at} {class} {work}");
+        assert!(
+            (at - at2).abs() < 1e-9 && class == class2 && (work - work2).abs() < 1e-9,
+            "{at} {class} {work}"
+        );
     };
     close(&traffic[0], (0.18117486882244557, 1, 23.098214895960645));
     close(&traffic[7], (2.8392701882632343, 2, 44.71418158174238));

@@ -169,7 +169,10 @@ mod extensions {
             counters(&play(&newest_first(unbounded(scenario(BOUNDED))))),
             [908, 0, 0, 800, 108, 3240, 114, 0, 0]
         );
-        assert_eq!(counters(&play(&newest_first(scenario(BOUNDED)))), [1139, 301, 0, 800, 38, 1140, 40, 0, 0]);
+        assert_eq!(
+            counters(&play(&newest_first(scenario(BOUNDED)))),
+            [1139, 301, 0, 800, 38, 1140, 40, 0, 0]
+        );
         assert_eq!(counters(&play(&newest_first(scenario(DROPPING)))), [1110, 272, 38, 800, 0, 0, 40, 0, 0]);
     }
 
@@ -219,8 +222,7 @@ mod extensions {
         (retries.at_most, retries.wait, retries.growth) = (Some(2), Duration::from_millis(50), 1.5);
         waiting(&mut scenario).max_waiting = QueueBound::Count(30);
         waiting(&mut scenario).shares.sheddable = Allowance::AtMost(12);
-        scenario.door.service.as_mut().unwrap().limiter =
-            Some(Algorithm::Fixed(FixedSettings { limit: 3 }));
+        scenario.door.service.as_mut().unwrap().limiter = Some(Algorithm::Fixed(FixedSettings { limit: 3 }));
         assert_eq!(counters(&play(&scenario)), [1219, 281, 3, 909, 26, 1820, 18, 0, 0]);
     }
 }

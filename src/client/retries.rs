@@ -338,10 +338,7 @@ mod tests {
         for payment in [
             PaymentSettings::Free,
             PaymentSettings::Share(RetryBudgetSettings::default()),
-            PaymentSettings::Share(RetryBudgetSettings {
-                one_every: None,
-                ..RetryBudgetSettings::default()
-            }),
+            PaymentSettings::Share(RetryBudgetSettings { one_every: None, ..RetryBudgetSettings::default() }),
             PaymentSettings::Grpc(RetryThrottlingSettings::default()),
             PaymentSettings::Aws(RetryQuotaSettings::default()),
         ] {
@@ -349,7 +346,8 @@ mod tests {
             let text = toml::to_string(&settings).unwrap();
             assert_eq!(toml::from_str::<RetrySettings>(&text).unwrap(), settings, "{text}");
         }
-        let error = toml::from_str::<RetrySettings>("[payment]\nfrom = \"share\"\none_every = \"often\"").unwrap_err();
+        let error = toml::from_str::<RetrySettings>("[payment]\nfrom = \"share\"\none_every = \"often\"")
+            .unwrap_err();
         assert!(error.to_string().contains("a duration, or \"never\""), "{error}");
         assert!(toml::from_str::<RetrySettings>("[payment]\nfrom = \"share\"\ncapp = 3").is_err());
     }

@@ -15,7 +15,9 @@ pub(super) fn merge(table: &mut Table, other: &Table) {
 fn merge_value(old: &mut Value, new: &Value) {
     match (old, new) {
         (Value::Table(old), Value::Table(new)) => merge(old, new),
-        (Value::Array(old), Value::Array(new)) if all_tables(old) && all_tables(new) && old.len() == new.len() => {
+        (Value::Array(old), Value::Array(new))
+            if all_tables(old) && all_tables(new) && old.len() == new.len() =>
+        {
             old.iter_mut().zip(new).for_each(|(old, new)| merge_value(old, new));
         }
         (old, new) => *old = new.clone(),

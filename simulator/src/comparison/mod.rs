@@ -142,7 +142,8 @@ impl Comparison {
         let wrong = |problem: &dyn std::fmt::Display| {
             ScenarioError::new(format!("row `{}` with {:?}: {problem}", row.label, row.with))
         };
-        let scenario: Scenario = scenario.try_into().map_err(|error: toml::de::Error| wrong(&error.message()))?;
+        let scenario: Scenario =
+            scenario.try_into().map_err(|error: toml::de::Error| wrong(&error.message()))?;
         scenario.check().map_err(|contradiction| wrong(&contradiction))?;
         Ok(Scenario { name: row.label.clone(), ..scenario })
     }

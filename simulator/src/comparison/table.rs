@@ -71,20 +71,23 @@ impl Play<'_> {
             Columns::Success { from, until, .. } => {
                 let windows = from.iter().zip(from.iter().skip(1).chain([until]));
                 windows
-                    .map(|(from, until)| format!("{}-{}", from.as_millis(), until.as_millis().saturating_sub(1)))
+                    .map(|(from, until)| {
+                        format!("{}-{}", from.as_millis(), until.as_millis().saturating_sub(1))
+                    })
                     .chain(["tries/req".into()])
                     .collect()
             }
-            Columns::Counts => {
-                ["attempts", "refused", "dropped", "on time", "too late", "wasted", "queue"].map(String::from).into()
-            }
+            Columns::Counts => ["attempts", "refused", "dropped", "on time", "too late", "wasted", "queue"]
+                .map(String::from)
+                .into(),
             Columns::Classes { .. } => self.classes(),
         }
     }
 
     fn classes(&self) -> Vec<String> {
         let run = self.table.rows.first().map(|row| &self.runs[row.with.as_slice()]);
-        run.map(|run| run.summary.classes.iter().map(|class| class.name.clone()).collect()).unwrap_or_default()
+        run.map(|run| run.summary.classes.iter().map(|class| class.name.clone()).collect())
+            .unwrap_or_default()
     }
 
     fn cells(&self, run: &Run) -> Vec<Cell> {

@@ -55,4 +55,3 @@ pub(crate) fn latencies() -> Histogram<u64> {
     histogram.auto(true);
     histogram
 }
-

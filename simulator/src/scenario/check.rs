@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use goodput::{Criticality, PushBackQueue, Throttle, WaitingRoom};
+use goodput::{Criticality, PushBackQueue, Throttle, WaitingRoom, algorithms::Algorithm};
 
 use super::{
     Class, Clients, Closed, Contradiction, Door, ErrorEpisode, Open, OutageRequests, Paced, Pauses, Retries,
@@ -14,6 +14,9 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// No more pauses, bursts or steps of a wave in a run: each is an entry of a table.
 const MOST_REPEATS: u128 = 1_000_000;
+
+/// Each has counts of its own in every part of a run.
+const MOST_CLASSES: usize = 1_000;
 
 type Checked = Result<(), Contradiction>;
 
@@ -61,7 +64,10 @@ impl Scenario {
         }
         let lost = self.service.outages.iter().any(|outage| outage.requests == OutageRequests::Lost);
         if lost && clients.timeout.is_none() {
-            return wrong(format!("{field}.timeout"), "must be set where an outage leaves requests unanswered");
+            return wrong(
+                format!("{field}.timeout"),
+                "must be set where an outage leaves requests unanswered",
+            );
         }
         let first_door = self.door.clients.as_ref().or(self.door.service.as_ref());
         let pushes_back = first_door.is_some_and(|door| door.push_back.is_some());
@@ -229,7 +235,10 @@ impl Clients {
                 .as_ref()
                 .is_none_or(|name| self.classes.iter().any(|class| class.name == *name));
             if !known {
-                return wrong(format!("{field}.requests[{index}].class"), "must be the name of one of `classes`");
+                return wrong(
+                    format!("{field}.requests[{index}].class"),
+                    "must be the name of one of `classes`",
+                );
             }
         }
         Ok(())
@@ -314,9 +323,9 @@ impl Retries {
         if self.from_send && self.wait.is_zero() {
             return wrong(format!("{field}.wait"), "must be above 0 where it counts from the sending");
         }
-        goodput::Retries::new(self.settings()).map(drop).map_err(|error| {
-            Contradiction::new(format!("{field}.payment.{}", error.field), error.problem)
-        })
+        goodput::Retries::new(self.settings())
+            .map(drop)
+            .map_err(|error| Contradiction::new(format!("{field}.payment.{}", error.field), error.problem))
     }
 }
 
@@ -331,6 +340,11 @@ fn check_door(door: Option<&Door>, field: &str) -> Checked {
     }
     if door.max_waiting > 0 && door.shares.is_some() {
         return wrong(format!("{field}.max_waiting"), "knows no `shares`; use `waiting`");
+    }
+    if let (Some(shares), Some(Algorithm::Fixed(fixed))) = (&door.shares, &door.limiter)
+        && let Err(error) = shares.check_against(fixed.limit)
+    {
+        return wrong(format!("{field}.shares.{}", error.field), error.problem);
     }
     if let Some(waiting) = &door.waiting
         && let Err(error) = WaitingRoom::<()>::new(waiting.clone())
@@ -357,6 +371,9 @@ fn check_same_classes<'s>(
     known: &mut BTreeMap<&'s str, Criticality>,
     field: &str,
 ) -> Checked {
+    if known.len() + classes.len() > MOST_CLASSES {
+        return wrong(format!("{field}.classes"), format!("must not be more than {MOST_CLASSES} in all"));
+    }
     for (index, class) in classes.iter().enumerate() {
         if *known.entry(&class.name).or_insert(class.criticality) != class.criticality {
             return wrong(

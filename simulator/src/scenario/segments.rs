@@ -38,9 +38,7 @@ impl Scenario {
             cuts.push(nanos(episode.from));
             cuts.extend(episode.until.map(nanos));
         }
-        cuts.extend(
-            self.service.outages.iter().flat_map(|outage| [nanos(outage.from), nanos(outage.until)]),
-        );
+        cuts.extend(self.service.outages.iter().flat_map(|outage| [nanos(outage.from), nanos(outage.until)]));
         for clients in &self.clients {
             cuts.push(nanos(clients.joins));
             cuts.extend(clients.leaves.map(nanos));

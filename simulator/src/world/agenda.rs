@@ -2,6 +2,8 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
+use crate::Ties;
+
 /// The order of kinds at one instant.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Kind {
@@ -66,12 +68,21 @@ impl Event {
 pub(super) struct Agenda {
     entries: BinaryHeap<Entry>,
     next: u64,
+    retries_as_arrivals: bool,
 }
 
 impl Agenda {
+    pub(super) fn new(ties: Ties) -> Self {
+        Self { retries_as_arrivals: ties == Ties::AsPlanned, ..Self::default() }
+    }
+
     #[inline]
     pub(super) fn add(&mut self, at: u64, event: Event) {
-        let order = (event.kind() as u64) << 56 | self.next;
+        let kind = match event.kind() {
+            Kind::Retry if self.retries_as_arrivals => Kind::Arrival,
+            kind => kind,
+        };
+        let order = (kind as u64) << 56 | self.next;
         self.next += 1;
         self.entries.push(Entry { at, order, event });
     }

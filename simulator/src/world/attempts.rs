@@ -126,7 +126,8 @@ impl World<'_> {
         let criticality = self.classes.criticality(flight.class);
         let request: Request = self.clients[flight.client as usize].request(criticality, flight.sent);
         let now = Instant::from_nanos(self.now);
-        let answer = self.gates[gate].ask(slot, request, now, &mut self.waits);
+        let serving = self.serves(gate);
+        let answer = self.gates[gate].ask(slot, request, serving, now, &mut self.waits);
         let joined = matches!(answer, Answer::Joined { .. });
         self.hear(slot, answer);
         if joined && let Some(expiry) = self.gates[gate].next_expiry() {
@@ -165,11 +166,11 @@ impl World<'_> {
     pub(super) fn serve_lines(&mut self) -> bool {
         let mut happened = false;
         for gate in 0..self.gates.len() {
-            if self.service_gate == Some(gate) && self.station.away().is_some() {
+            if !self.serves(gate) {
                 continue;
             }
             let now = self.instant();
-            while self.gates[gate].has_line()
+            while self.gates[gate].in_line() > 0
                 && let Some(next) = self.gates[gate].serve(now)
             {
                 happened = true;
@@ -177,6 +178,12 @@ impl World<'_> {
             }
         }
         happened
+    }
+
+    /// Whether those who wait at a gate are served: while the service is away, nobody is at its door.
+    #[inline]
+    fn serves(&self, gate: usize) -> bool {
+        self.station.away().is_none() || self.service_gate != Some(gate)
     }
 
     /// The time of those who wait in a room may be up.

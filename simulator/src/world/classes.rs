@@ -25,7 +25,11 @@ impl Classes {
     pub(super) fn picker(&mut self, classes: &[Class], chance: Stream) -> Picker {
         let numbers: Vec<u16> = classes.iter().map(|class| self.number(class)).collect();
         let by = if classes.iter().any(|class| class.turns.is_some()) {
-            By::Turns { turns: classes.iter().map(|class| class.turns.unwrap_or(0)).collect(), at: 0, taken: 0 }
+            By::Turns {
+                turns: classes.iter().map(|class| class.turns.unwrap_or(0)).collect(),
+                at: 0,
+                taken: 0,
+            }
         } else {
             let mut sum = 0.0;
             let shares = classes.iter().map(|class| {
@@ -58,8 +62,15 @@ pub(super) struct Picker {
 #[derive(Debug)]
 enum By {
     /// Running sums of the shares.
-    Chance { sums: Vec<f64>, chance: Box<Stream> },
-    Turns { turns: Vec<u32>, at: usize, taken: u32 },
+    Chance {
+        sums: Vec<f64>,
+        chance: Box<Stream>,
+    },
+    Turns {
+        turns: Vec<u32>,
+        at: usize,
+        taken: u32,
+    },
 }
 
 impl Picker {
@@ -108,14 +119,16 @@ mod tests {
 
     #[test]
     fn turns_are_taken_in_rows() {
-        let mut picker = picker(&[class("a", None, Some(1)), class("b", None, Some(0)), class("c", None, Some(3))]);
+        let mut picker =
+            picker(&[class("a", None, Some(1)), class("b", None, Some(0)), class("c", None, Some(3))]);
         let picked: Vec<_> = (0..9).map(|_| picker.pick()).collect();
         assert_eq!(picked, [0, 2, 2, 2, 0, 2, 2, 2, 0]);
     }
 
     #[test]
     fn shares_are_kept_within_chance() {
-        let mut picker = picker(&[class("a", Some(3.0), None), class("b", Some(0.0), None), class("c", Some(1.0), None)]);
+        let mut picker =
+            picker(&[class("a", Some(3.0), None), class("b", Some(0.0), None), class("c", Some(1.0), None)]);
         let mut counts = [0_u32; 3];
         (0..100_000).for_each(|_| counts[picker.pick() as usize] += 1);
         assert_eq!(counts[1], 0);

@@ -1,8 +1,6 @@
 //! What a client sends, and when.
 
-use goodput::{
-    Call, Criticality, Failure, Jitter, Retries as Rules, Throttle, algorithms::Instant,
-};
+use goodput::{Call, Criticality, Failure, Jitter, Retries as Rules, Throttle, algorithms::Instant};
 
 use super::classes::{Classes, Picker};
 use crate::{
@@ -213,7 +211,9 @@ impl Client {
     /// users these are.
     pub(super) fn already_failed(&self) -> Option<(u32, u32)> {
         match &self.traffic {
-            Traffic::Closed(closed) if closed.already_failed > 0 => Some((closed.already_failed, closed.users)),
+            Traffic::Closed(closed) if closed.already_failed > 0 => {
+                Some((closed.already_failed, closed.users))
+            }
             _ => None,
         }
     }

@@ -115,7 +115,7 @@ impl<'s> World<'s> {
             end,
             now: 0,
             clock: ManualClock::new(),
-            agenda: Agenda::default(),
+            agenda: Agenda::new(scenario.ties),
             station: Station::new(scenario, end),
             recorder: Recorder::new(scenario, measure, clients.len(), classes.names().len(), end),
             clients,
@@ -247,7 +247,8 @@ impl<'s> World<'s> {
         }
         if self.station.can_start() {
             happened = true;
-            self.station.start(self.now, self.in_line, &mut self.flights);
+            let waiting = self.service_gate.map_or(0, |gate| self.gates[gate].in_line());
+            self.station.start(self.now, waiting, &mut self.flights);
         }
         happened
     }

@@ -85,9 +85,7 @@ impl Gatepost {
         let invalid =
             |error: goodput::algorithms::InvalidSettings| ScenarioError::new(format!("`{field}`: {error}"));
         let line = match (&door.waiting, door.push_back) {
-            (Some(settings), _) => {
-                Line::Room(Box::new(WaitingRoom::new(settings.clone()).map_err(invalid)?))
-            }
+            (Some(settings), _) => Line::Room(Box::new(WaitingRoom::new(settings.clone()).map_err(invalid)?)),
             (None, Some(capacity)) => Line::PushBack(PushBackQueue::new(capacity).map_err(invalid)?),
             (None, None) if door.max_waiting > 0 => Line::OfGate,
             (None, None) => Line::None,
@@ -117,16 +115,23 @@ impl Gatepost {
         Ok(())
     }
 
-    /// Asks for a request.
+    /// Asks for a request. `serving`: whether those who wait here are served, so that one may pass an empty line.
     #[inline]
-    pub(super) fn ask(&mut self, slot: u32, request: Request, now: Instant, waits: &mut Waits) -> Answer {
+    pub(super) fn ask(
+        &mut self,
+        slot: u32,
+        request: Request,
+        serving: bool,
+        now: Instant,
+        waits: &mut Waits,
+    ) -> Answer {
         match &mut self.line {
             Line::None => Self::ask_gate(&self.gate, self.shares.as_ref(), &request),
             Line::OfGate => waits.ask(slot, &self.gate, request),
             Line::Room(room) => {
                 let limit = self.gate.limit();
                 let nobody_may_wait = room.settings().max_waiting.under(limit) == 0;
-                if nobody_may_wait || (!self.gives_last && room.is_empty()) {
+                if nobody_may_wait || (serving && !self.gives_last && room.is_empty()) {
                     let answer = Self::ask_gate(&self.gate, self.shares.as_ref(), &request);
                     if nobody_may_wait || matches!(answer, Answer::In(_)) {
                         return answer;
@@ -221,12 +226,12 @@ impl Gatepost {
         }
     }
 
-    /// Whether somebody waits here whom [`Gatepost::serve`] would serve.
-    pub(super) fn has_line(&self) -> bool {
+    /// How many wait here whom [`Gatepost::serve`] would serve.
+    pub(super) fn in_line(&self) -> usize {
         match &self.line {
-            Line::None | Line::OfGate => false,
-            Line::Room(room) => !room.is_empty(),
-            Line::PushBack(queue) => queue.waiting() > 0,
+            Line::None | Line::OfGate => 0,
+            Line::Room(room) => room.waiting(),
+            Line::PushBack(queue) => queue.waiting(),
         }
     }
 
