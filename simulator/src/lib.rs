@@ -43,6 +43,7 @@
 //! nanosecond of the timeout is in time. With [`Pool::starts`] at once, the service starts work as it arrives
 //! instead.
 
+mod comparison;
 mod figures;
 mod limits;
 mod oracle;
@@ -54,14 +55,15 @@ mod suite;
 mod trace;
 mod world;
 
-pub use figures::{ClientFigures, Counts, Part, Refusals, Summary};
+pub use comparison::{Cell, Columns, ComparedRow, ComparedTable, Comparison, RowPlan, TablePlan};
+pub use figures::{ClassName, ClientFigures, Counts, Part, Refusals, Summary};
 pub use limits::Limits;
 pub use oracle::{Band, Oracle};
 pub use random_scenarios::{random_scenario, random_scenario_text};
 pub use scenario::{
-    Bursts, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Jitter, Listed, Open, Pauses, Pool,
-    Process, RateChange, Retries, RetryOn, Scenario, ScenarioError, Segment, Service, ServiceChange, Sharing,
-    Sine, Starts, Usl, Work,
+    Abandoned, Bursts, Class, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Expires, Listed,
+    Open, Outage, OutageRequests, Paced, Pauses, Pool, Process, RateChange, Retries, RetryOn, Scenario,
+    ScenarioError, Segment, Service, ServiceChange, Sharing, Sine, Starts, Ties, Usl, Work,
 };
 pub use suite::{SUITE, suite};
 pub use trace::{DoorDecision, Moment, Trace};

@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     Work = 2,
     Errors = 3,
     Waits = 4,
+    Classes = 5,
     Scenarios = 100,
 }
 

@@ -33,6 +33,10 @@ pub struct Moment {
     pub in_flight: usize,
     /// Attempts that wait at a gate.
     pub waiting: usize,
+    /// How long the one that has waited longest in a waiting room, or in a queue that pushes back, has waited.
+    pub oldest_wait: Duration,
+    /// Requests that have failed and are tried again.
+    pub retrying: u64,
     /// Attempts that queue inside the service.
     pub queued: usize,
     /// Attempts that are worked on.

@@ -1,9 +1,14 @@
 //! What no scenario may say.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
+
+use goodput::{
+    Criticality, algorithms::Algorithm, client::Throttle, producer::PushBackQueue, waiting::WaitingRoom,
+};
 
 use super::{
-    Clients, Closed, Contradiction, Door, ErrorEpisode, Open, Pauses, Retries, Scenario, Service, nanos,
+    Class, Clients, Closed, Contradiction, Door, ErrorEpisode, Open, OutageRequests, Paced, Pauses, Retries,
+    Scenario, Service, nanos,
 };
 
 /// No run is longer: a century leaves room to add any two times.
@@ -11,6 +16,9 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// No more pauses, bursts or steps of a wave in a run: each is an entry of a table.
 const MOST_REPEATS: u128 = 1_000_000;
+
+/// Each has counts of its own in every part of a run.
+const MOST_CLASSES: usize = 1_000;
 
 type Checked = Result<(), Contradiction>;
 
@@ -31,8 +39,12 @@ impl Scenario {
         if self.clients.is_empty() {
             return wrong("clients", "must hold at least one entry: [[clients]]");
         }
+        let mut classes = BTreeMap::new();
         for (index, clients) in self.clients.iter().enumerate() {
-            clients.check(&format!("clients[{index}]"), self.length)?;
+            let field = format!("clients[{index}]");
+            clients.check(&field, self.length)?;
+            self.check_with_doors(clients, &field)?;
+            check_same_classes(&clients.classes, &mut classes, &field)?;
         }
         check_door(self.door.service.as_ref(), "door.service")?;
         if self.door.service.as_ref().is_some_and(|door| door.shared) {
@@ -42,6 +54,32 @@ impl Scenario {
             );
         }
         check_door(self.door.clients.as_ref(), "door.clients")
+    }
+
+    /// What clients, doors and service must agree on.
+    fn check_with_doors(&self, clients: &Clients, field: &str) -> Checked {
+        if clients.tells_deadline && clients.timeout.is_none() && self.deadline.is_none() {
+            return wrong(
+                format!("{field}.tells_deadline"),
+                "needs a `timeout` here or a `deadline` of the scenario",
+            );
+        }
+        let lost = self.service.outages.iter().any(|outage| outage.requests == OutageRequests::Lost);
+        if lost && clients.timeout.is_none() {
+            return wrong(
+                format!("{field}.timeout"),
+                "must be set where an outage leaves requests unanswered",
+            );
+        }
+        let first_door = self.door.clients.as_ref().or(self.door.service.as_ref());
+        let pushes_back = first_door.is_some_and(|door| door.push_back.is_some());
+        if clients.paced.as_ref().is_some_and(|paced| paced.pauses) && !pushes_back {
+            return wrong(
+                format!("{field}.paced.pauses"),
+                "needs `push_back` at the first door that its requests meet",
+            );
+        }
+        Ok(())
     }
 }
 
@@ -95,7 +133,21 @@ impl Service {
             check_factor(change.stretch.unwrap_or(1.0), &field("stretch"))?;
         }
         self.pauses.as_ref().map_or(Ok(()), |pauses| pauses.check(length))?;
-        self.errors.iter().enumerate().try_for_each(|(index, episode)| episode.check(index))
+        self.errors.iter().enumerate().try_for_each(|(index, episode)| episode.check(index))?;
+        let mut last = Duration::ZERO;
+        for (index, outage) in self.outages.iter().enumerate() {
+            if outage.from < last {
+                return wrong(
+                    format!("service.outages[{index}].from"),
+                    "must not be before the end of the outage above it",
+                );
+            }
+            if outage.until <= outage.from {
+                return wrong(format!("service.outages[{index}].until"), "must be after `from`");
+            }
+            last = outage.until;
+        }
+        Ok(())
     }
 }
 
@@ -123,9 +175,10 @@ impl ErrorEpisode {
 
 impl Clients {
     fn check(&self, field: &str, length: Duration) -> Checked {
-        let kinds = [self.open.is_some(), self.closed.is_some(), !self.requests.is_empty()];
+        let kinds =
+            [self.open.is_some(), self.closed.is_some(), self.paced.is_some(), !self.requests.is_empty()];
         if kinds.iter().filter(|&&present| present).count() != 1 {
-            return wrong(field, "must have exactly one of `open`, `closed` and `requests`");
+            return wrong(field, "must have exactly one of `open`, `closed`, `paced` and `requests`");
         }
         if self.count == 0 {
             return wrong(format!("{field}.count"), "must be at least 1, not 0");
@@ -138,8 +191,69 @@ impl Clients {
         }
         self.open.as_ref().map_or(Ok(()), |open| open.check(&format!("{field}.open"), length))?;
         self.closed.as_ref().map_or(Ok(()), |closed| closed.check(&format!("{field}.closed")))?;
+        self.paced.as_ref().map_or(Ok(()), |paced| paced.check(&format!("{field}.paced"), length))?;
         check_order(self.requests.iter().map(|request| request.at), &format!("{field}.requests"))?;
+        self.check_classes(field)?;
+        if let Some(throttle) = &self.throttle
+            && let Err(error) = Throttle::new(throttle.clone())
+        {
+            return wrong(format!("{field}.throttle.{}", error.field), error.problem);
+        }
+        let already_failed = self.closed.as_ref().is_some_and(|closed| closed.already_failed > 0);
+        if already_failed && self.retries.is_none() {
+            return wrong(format!("{field}.closed.already_failed"), "needs `retries`: who gives up, is gone");
+        }
         self.retries.as_ref().map_or(Ok(()), |retries| retries.check(&format!("{field}.retries")))
+    }
+
+    fn check_classes(&self, field: &str) -> Checked {
+        let field_of = |index: usize, name: &str| format!("{field}.classes[{index}].{name}");
+        for (index, class) in self.classes.iter().enumerate() {
+            if class.name.is_empty() {
+                return wrong(field_of(index, "name"), "must not be empty");
+            }
+            if self.classes[..index].iter().any(|other| other.name == class.name) {
+                return wrong(field_of(index, "name"), "must differ from those above it");
+            }
+            if class.share.is_some_and(|share| !(share.is_finite() && share >= 0.0)) {
+                return wrong(field_of(index, "share"), "must be a number from 0 up");
+            }
+        }
+        let listed = !self.requests.is_empty() && self.requests.iter().all(|request| request.class.is_some());
+        let shares = self.classes.iter().filter_map(|class| class.share).sum::<f64>();
+        let turns = self.classes.iter().filter_map(|class| class.turns).any(|turns| turns > 0);
+        let all_shares = self.classes.iter().all(|class| class.share.is_some() && class.turns.is_none());
+        let all_turns = self.classes.iter().all(|class| class.turns.is_some() && class.share.is_none());
+        let decided = (all_shares && shares > 0.0) || (all_turns && turns) || listed;
+        if !self.classes.is_empty() && !decided {
+            return wrong(
+                format!("{field}.classes"),
+                "must all have `share`, or all `turns`, and not all 0, unless a list names the class of each request",
+            );
+        }
+        for (index, request) in self.requests.iter().enumerate() {
+            let known = request
+                .class
+                .as_ref()
+                .is_none_or(|name| self.classes.iter().any(|class| class.name == *name));
+            if !known {
+                return wrong(
+                    format!("{field}.requests[{index}].class"),
+                    "must be the name of one of `classes`",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Paced {
+    fn check(&self, field: &str, length: Duration) -> Checked {
+        check_rate(self.per_second, &format!("{field}.per_second"))?;
+        if self.tick.is_zero() {
+            return wrong(format!("{field}.tick"), "must be above 0");
+        }
+        check_repeats(length, self.tick, &format!("{field}.tick"))
     }
 }
 
@@ -205,7 +319,15 @@ impl Retries {
                 format!("must be a number from 1 up, not {}", self.growth),
             );
         }
-        Ok(())
+        if self.longest.is_some_and(|longest| longest < self.wait) {
+            return wrong(format!("{field}.longest"), "must be at least `wait`");
+        }
+        if self.from_send && self.wait.is_zero() {
+            return wrong(format!("{field}.wait"), "must be above 0 where it counts from the sending");
+        }
+        goodput::client::Retries::new(self.settings())
+            .map(drop)
+            .map_err(|error| Contradiction::new(format!("{field}.payment.{}", error.field), error.problem))
     }
 }
 
@@ -214,6 +336,28 @@ fn check_door(door: Option<&Door>, field: &str) -> Checked {
     if door.tick.is_some_and(|tick| tick.is_zero()) {
         return wrong(format!("{field}.tick"), "must be above 0; leave it out if there is none");
     }
+    let queues = [door.max_waiting > 0, door.waiting.is_some(), door.push_back.is_some()];
+    if queues.iter().filter(|&&present| present).count() > 1 {
+        return wrong(field, "must have at most one of `max_waiting`, `waiting` and `push_back`");
+    }
+    if door.max_waiting > 0 && door.shares.is_some() {
+        return wrong(format!("{field}.max_waiting"), "knows no `shares`; use `waiting`");
+    }
+    if let (Some(shares), Some(Algorithm::Fixed(fixed))) = (&door.shares, &door.limiter)
+        && let Err(error) = shares.check_against(fixed.limit)
+    {
+        return wrong(format!("{field}.shares.{}", error.field), error.problem);
+    }
+    if let Some(waiting) = &door.waiting
+        && let Err(error) = WaitingRoom::<()>::new(waiting.clone())
+    {
+        return wrong(format!("{field}.waiting.{}", error.field), error.problem);
+    }
+    if let Some(capacity) = door.push_back
+        && let Err(error) = PushBackQueue::<()>::new(capacity)
+    {
+        return wrong(format!("{field}.push_back"), error.problem);
+    }
     match &door.limiter {
         Some(limiter) => limiter
             .build()
@@ -221,6 +365,26 @@ fn check_door(door: Option<&Door>, field: &str) -> Checked {
             .map_err(|error| Contradiction::new(format!("{field}.limiter.{}", error.field), error.problem)),
         None => Ok(()),
     }
+}
+
+/// Classes of the same name are the same class, whoever sends it.
+fn check_same_classes<'s>(
+    classes: &'s [Class],
+    known: &mut BTreeMap<&'s str, Criticality>,
+    field: &str,
+) -> Checked {
+    if known.len() + classes.len() > MOST_CLASSES {
+        return wrong(format!("{field}.classes"), format!("must not be more than {MOST_CLASSES} in all"));
+    }
+    for (index, class) in classes.iter().enumerate() {
+        if *known.entry(&class.name).or_insert(class.criticality) != class.criticality {
+            return wrong(
+                format!("{field}.classes[{index}].criticality"),
+                "must be what it is where other clients have a class of this name",
+            );
+        }
+    }
+    Ok(())
 }
 
 fn check_order(times: impl Iterator<Item = Duration>, field: &str) -> Checked {

@@ -1,10 +1,11 @@
 use std::time::Duration;
 
+use goodput::{Criticality, client::ThrottleSettings};
 use serde::{Deserialize, Serialize};
 
-use super::Work;
+use super::{Retries, Work};
 
-/// One or more clients of the same kind. Exactly one of `open`, `closed` and `requests` says what they send.
+/// One or more clients of the same kind. Exactly one of `open`, `closed`, `paced` and `requests` says what they send.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
@@ -28,15 +29,61 @@ pub struct Clients {
     /// Users who wait for an answer and think before they ask again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Closed>,
+    /// A producer that works at the ticks of a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paced: Option<Paced>,
     /// An explicit list of requests, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<Listed>,
     /// How long the client waits for an answer to one attempt. Default: for ever.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
+    /// Whether doors are told until when an answer is worth something: for `timeout` from the sending of an attempt,
+    /// or else for the scenario's `deadline`. Default no.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tells_deadline: bool,
+    /// The classes into which its requests fall. Default: all are of one, critical.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
     /// What it does when an attempt was in vain. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
+    /// Holds attempts back while most are refused: goodput's throttle, without randomness. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<ThrottleSettings>,
+}
+
+/// A class of requests. Those of one client have either all `share` or all `turns`, unless a list names them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// What tables and lists call it. Classes of several clients that have the same name are one.
+    pub name: String,
+    /// How much it matters that they are served. Default `critical`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub criticality: Criticality,
+    /// The chance of a request to be of this class, in proportion to that of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// How many requests in a row are of this class, before it is the turn of the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+}
+
+/// Requests that become due at the ticks of a clock: at each, the rate times the tick is added to what is owed, and
+/// whole requests are sent.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paced {
+    /// The rate, in requests per second. What is owed is a sum in binary floating point.
+    pub per_second: f64,
+    /// From one tick to the next; the first is as the client joins.
+    #[serde(with = "humantime_serde")]
+    pub tick: Duration,
+    /// Whether it can wait: it keeps what a door with `push_back` does not take, and pauses, owing nothing more, until
+    /// that door is ready. Default no.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pauses: bool,
 }
 
 /// Requests that come at a rate of their own.
@@ -127,6 +174,9 @@ pub struct Closed {
     /// user thinks first.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub first_over: Option<Duration>,
+    /// How many attempts of each user's first request were in vain before the run began. Default 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub already_failed: u32,
 }
 
 /// One request of an explicit list.
@@ -139,59 +189,9 @@ pub struct Listed {
     /// Its work. Default: drawn as any other's.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub work: Option<Duration>,
-}
-
-/// What a client does when an attempt was in vain. A retry brings the same work again.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Retries {
-    /// How many at most. Default: for ever.
+    /// The name of its class. Default: decided as any other's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<u32>,
-    /// The wait before the first.
-    #[serde(with = "humantime_serde")]
-    pub wait: Duration,
-    /// How many times longer each next wait is. Default 1.
-    #[serde(default = "one_f64", skip_serializing_if = "is_one_f64")]
-    pub growth: f64,
-    /// No wait is longer. Default: no bound.
-    #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
-    pub longest: Option<Duration>,
-    /// What chance does to a wait. Default `none`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub jitter: Jitter,
-    /// What it retries. Default: timeouts and refusals.
-    #[serde(default = "timeouts_and_refusals")]
-    pub on: Vec<RetryOn>,
-}
-
-/// What chance does to a wait of length w.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Jitter {
-    /// The wait is w.
-    #[default]
-    None,
-    /// Uniform between 0 and w.
-    Full,
-    /// Uniform between w / 2 and w.
-    Equal,
-}
-
-/// Why an attempt was in vain.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RetryOn {
-    /// No answer in time.
-    Timeout,
-    /// A gate refused it.
-    Refusal,
-    /// It failed.
-    Failure,
-}
-
-fn timeouts_and_refusals() -> Vec<RetryOn> {
-    vec![RetryOn::Timeout, RetryOn::Refusal]
+    pub class: Option<String>,
 }
 
 fn one() -> u32 {
@@ -201,15 +201,6 @@ fn one() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn is_one(number: &u32) -> bool {
     *number == 1
-}
-
-fn one_f64() -> f64 {
-    1.0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-fn is_one_f64(number: &f64) -> bool {
-    *number == 1.0
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use goodput::algorithms::Algorithm;
+use goodput::{algorithms::Algorithm, priority::CriticalityShares, waiting::WaitingSettings};
 use serde::{Deserialize, Serialize};
 
 /// Where gates stand: before the service, at each client, at both or nowhere.
@@ -22,13 +22,56 @@ pub struct Door {
     /// The algorithm with its settings. Default: the one that is tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limiter: Option<Algorithm>,
-    /// How many requests may wait for room. Default 0: refuse at once.
+    /// How many requests may wait for room, first in, first out, for as long as they like. Default 0: refuse at once.
     #[serde(default)]
     pub max_waiting: usize,
+    /// How much of the limit each criticality may use. Default: everybody everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<CriticalityShares>,
+    /// A waiting room with goodput's settings. Default: none. Places are given as [`Pool::starts`](crate::Pool::starts)
+    /// says: if `last`, all who come join the room, and those whose turn it is are admitted after everything else that
+    /// happens at an instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingSettings>,
+    /// A queue of so many places that pushes back on producers that can wait, as goodput's. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push_back: Option<usize>,
+    /// What becomes of a request that waits here when its client stops waiting for it. Default `leaves`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub abandoned: Abandoned,
+    /// When the waiting room turns away those whose time is up. Default `at_once`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub expires: Expires,
     /// How often the gate is told that time passes, beside what requests tell it. Default: never.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub tick: Option<Duration>,
     /// One gate for all clients, instead of one each. Only at clients.
     #[serde(default)]
     pub shared: bool,
+}
+
+/// What becomes of a request that waits at a door when its client stops waiting for it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Abandoned {
+    /// It leaves: the door is told.
+    #[default]
+    Leaves,
+    /// It stays: nobody tells the door.
+    Stays,
+}
+
+/// When a waiting room turns away a request whose time is up.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expires {
+    /// As its time is up.
+    #[default]
+    AtOnce,
+    /// When it would be its turn.
+    AtTurn,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -19,12 +19,12 @@ impl ScenarioError {
         Self { file: None, line: None, problem: problem.into() }
     }
 
-    pub(super) fn in_file(mut self, file: PathBuf) -> Self {
+    pub(crate) fn in_file(mut self, file: PathBuf) -> Self {
         self.file = Some(file);
         self
     }
 
-    pub(super) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
+    pub(crate) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
         let mut problem = error.message().trim_end().replace('\n', "; ");
         if problem.contains("a duration") {
             problem.push_str("; a time is a text with its unit, as \"20ms\" or \"1m 30s\"");

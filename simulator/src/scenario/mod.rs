@@ -5,6 +5,7 @@ mod clients;
 mod doors;
 mod error;
 mod rates;
+mod retries;
 mod segments;
 mod service;
 mod work;
@@ -14,11 +15,14 @@ use std::{fs, path::Path, time::Duration};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    clients::{Bursts, Clients, Closed, Jitter, Listed, Open, Process, RateChange, Retries, RetryOn, Sine},
-    doors::{Door, Doors},
+    clients::{Bursts, Class, Clients, Closed, Listed, Open, Paced, Process, RateChange, Sine},
+    doors::{Abandoned, Door, Doors, Expires},
     error::{Contradiction, ScenarioError},
+    retries::{Retries, RetryOn},
     segments::Segment,
-    service::{ErrorEpisode, Pauses, Pool, Service, ServiceChange, Sharing, Starts, Usl},
+    service::{
+        ErrorEpisode, Outage, OutageRequests, Pauses, Pool, Service, ServiceChange, Sharing, Starts, Usl,
+    },
     work::Work,
 };
 
@@ -41,6 +45,9 @@ pub struct Scenario {
     /// An answer is good if it comes within this time of its attempt's sending. Without one, every success is good.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
+    /// What is sent first of what is sent at one instant. Default `retries_first`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ties: Ties,
     /// Who does the work.
     pub service: Service,
     /// Who asks for it.
@@ -48,6 +55,22 @@ pub struct Scenario {
     /// Where gates stand.
     #[serde(default)]
     pub door: Doors,
+}
+
+/// In which order retries and first attempts are sent that are due at one instant.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ties {
+    /// All retries, then the first attempts; of a kind whichever was planned first.
+    #[default]
+    RetriesFirst,
+    /// Whichever was planned first: a retry when its last attempt failed, a first attempt when the one before it was sent
+    /// or answered.
+    AsPlanned,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Scenario {

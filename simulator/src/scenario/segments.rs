@@ -15,7 +15,7 @@ pub struct Segment {
     pub until: Duration,
     /// What open clients send in it, retries aside, in requests per second. `None` if others send, too.
     pub offered_per_second: Option<f64>,
-    /// What the service can do at its best, pauses and errors aside, in requests per second.
+    /// What the service can do at its best, pauses, errors and outages aside, in requests per second.
     pub capacity_per_second: f64,
 }
 
@@ -38,6 +38,7 @@ impl Scenario {
             cuts.push(nanos(episode.from));
             cuts.extend(episode.until.map(nanos));
         }
+        cuts.extend(self.service.outages.iter().flat_map(|outage| [nanos(outage.from), nanos(outage.until)]));
         for clients in &self.clients {
             cuts.push(nanos(clients.joins));
             cuts.extend(clients.leaves.map(nanos));
@@ -72,7 +73,7 @@ impl Scenario {
             .collect()
     }
 
-    /// What the service can do at its best at that time, pauses and errors aside, in requests per second.
+    /// What the service can do at its best at that time, pauses, errors and outages aside, in requests per second.
     #[must_use]
     pub fn capacity_per_second(&self, at: Duration) -> f64 {
         let service = &self.service;

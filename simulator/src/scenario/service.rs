@@ -37,6 +37,9 @@ pub struct Service {
     /// When a share of the requests fails fast.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorEpisode>,
+    /// When it is away. In order of time, one after the other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
 }
 
 /// Workers with a queue before them, first in, first out.
@@ -48,7 +51,8 @@ pub struct Pool {
     /// When work starts that could start now. Default `last`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub starts: Starts,
-    /// Work that starts while n requests queue takes 1 + n / this times as long. Default: it does not slow.
+    /// Work that starts while n requests queue, here or at the door before the service, takes 1 + n / this times as
+    /// long. Default: it does not slow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slows_with_queue: Option<u32>,
 }
@@ -139,6 +143,32 @@ pub struct ErrorEpisode {
     /// How long the failing takes. It holds a worker as any work does.
     #[serde(with = "humantime_serde")]
     pub after: Duration,
+}
+
+/// A time in which the service is away. The door before it is away with it, unless requests are kept.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outage {
+    /// When it begins.
+    #[serde(with = "humantime_serde")]
+    pub from: Duration,
+    /// When it ends.
+    #[serde(with = "humantime_serde")]
+    pub until: Duration,
+    /// What becomes of the requests that are there, and of those that come.
+    pub requests: OutageRequests,
+}
+
+/// What becomes of requests in an outage.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutageRequests {
+    /// They are refused at once: nobody listens.
+    Refused,
+    /// They are never answered: their clients time out.
+    Lost,
+    /// They wait and are worked off afterwards. What is worked on is finished.
+    Kept,
 }
 
 fn one() -> f64 {

@@ -2,6 +2,8 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
+use crate::Ties;
+
 /// The order of kinds at one instant.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Kind {
@@ -19,6 +21,10 @@ pub(super) enum Event {
     ServiceChanges,
     /// The speed of the service changes.
     SpeedChanges,
+    /// The `usize`-th outage begins.
+    OutageBegins(u32),
+    /// An outage ends.
+    OutageEnds,
     /// The `usize`-th limit from outside is to be set.
     LimitSet(u32),
     /// A client joins.
@@ -29,10 +35,14 @@ pub(super) enum Event {
     Answer { slot: u32, stamp: u32 },
     /// A client stops waiting.
     Timeout { slot: u32, stamp: u32 },
+    /// The time of somebody in a gate's waiting room may be up.
+    Expiry(u32),
     /// A retry is sent.
     Retry { slot: u32, stamp: u32 },
     /// A client sends its next request.
     Arrival(u32),
+    /// A client goes on with a request that failed before the run began.
+    Resumption(u32),
 }
 
 impl Event {
@@ -40,13 +50,15 @@ impl Event {
         match self {
             Self::ServiceChanges
             | Self::SpeedChanges
+            | Self::OutageBegins(_)
+            | Self::OutageEnds
             | Self::LimitSet(_)
             | Self::Joins(_)
             | Self::Tick(_) => Kind::Change,
             Self::Answer { .. } => Kind::Completion,
-            Self::Timeout { .. } => Kind::Timeout,
+            Self::Timeout { .. } | Self::Expiry(_) => Kind::Timeout,
             Self::Retry { .. } => Kind::Retry,
-            Self::Arrival(_) => Kind::Arrival,
+            Self::Arrival(_) | Self::Resumption(_) => Kind::Arrival,
         }
     }
 }
@@ -56,12 +68,21 @@ impl Event {
 pub(super) struct Agenda {
     entries: BinaryHeap<Entry>,
     next: u64,
+    retries_as_arrivals: bool,
 }
 
 impl Agenda {
+    pub(super) fn new(ties: Ties) -> Self {
+        Self { retries_as_arrivals: ties == Ties::AsPlanned, ..Self::default() }
+    }
+
     #[inline]
     pub(super) fn add(&mut self, at: u64, event: Event) {
-        let order = (event.kind() as u64) << 56 | self.next;
+        let kind = match event.kind() {
+            Kind::Retry if self.retries_as_arrivals => Kind::Arrival,
+            kind => kind,
+        };
+        let order = (kind as u64) << 56 | self.next;
         self.next += 1;
         self.entries.push(Entry { at, order, event });
     }

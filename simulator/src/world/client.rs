@@ -1,8 +1,16 @@
 //! What a client sends, and when.
 
+use goodput::{
+    Criticality,
+    algorithms::Instant,
+    client::{Call, Failure, Jitter, Retries as Rules, Throttle},
+};
+
+use super::classes::{Classes, Picker};
 use crate::{
+    RetryOn, ScenarioError,
     random::{Purpose, Stream},
-    scenario::{Clients, Closed, Jitter, Listed, Process, Retries, Work, nanos},
+    scenario::{Clients, Closed, Listed, Process, Retries, Scenario, Work, nanos},
 };
 
 /// One client with its traffic and its chances.
@@ -17,9 +25,30 @@ pub(super) struct Client {
     joins: u64,
     leaves: u64,
     pub(super) timeout: Option<u64>,
-    pub(super) retries: Option<Retries>,
+    /// For how long an answer is worth something to it, if it tells.
+    deadline: Option<u64>,
+    picker: Picker,
+    retries: Option<Retrying>,
+    throttle: Option<Throttle>,
     /// Its gate, by number.
     pub(super) gate: Option<usize>,
+}
+
+/// A request that is to be sent now.
+pub(super) struct Due {
+    pub(super) work: u64,
+    pub(super) class: u16,
+    /// When the next one is, unless an answer decides that.
+    pub(super) next: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Retrying {
+    rules: Rules,
+    on: Vec<RetryOn>,
+    /// Whether chance has a say in the waits.
+    jitter: bool,
+    from_send: bool,
 }
 
 #[derive(Debug)]
@@ -27,22 +56,82 @@ enum Traffic {
     Open { process: Process, arrivals: Arrivals },
     Closed(Closed),
     Listed { requests: Vec<Listed>, next: usize },
+    Paced(Pace),
+}
+
+/// A producer at the ticks of its clock.
+#[derive(Debug)]
+pub(super) struct Pace {
+    tick: u64,
+    due_per_tick: f64,
+    owed: f64,
+    pub(super) pauses: bool,
+    /// The request that a door did not take.
+    pub(super) kept: Option<(u64, u16)>,
+}
+
+impl Pace {
+    /// When the tick after this one is.
+    pub(super) const fn next(&self, now: u64) -> u64 {
+        now.saturating_add(self.tick)
+    }
+
+    pub(super) const fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// A tick passes.
+    pub(super) fn owe(&mut self) {
+        self.owed += self.due_per_tick;
+    }
+
+    /// Whether a whole request is owed; it is then no more.
+    pub(super) fn pay(&mut self) -> bool {
+        let whole = self.owed >= 1.0;
+        if whole {
+            self.owed -= 1.0;
+        }
+        whole
+    }
+
+    /// Keeps a request for later.
+    pub(super) fn keep(&mut self, work: u64, class: u16) {
+        self.owed += 1.0;
+        self.kept = Some((work, class));
+    }
 }
 
 impl Client {
-    pub(super) fn new(clients: &Clients, work: &Work, seed: u64, index: usize, length_ns: u64) -> Self {
+    pub(super) fn new(
+        scenario: &Scenario,
+        clients: &Clients,
+        classes: &mut Classes,
+        seed: u64,
+        index: usize,
+        length_ns: u64,
+    ) -> Result<Self, ScenarioError> {
         let joins = nanos(clients.joins);
-        let traffic = match (&clients.open, &clients.closed) {
-            (Some(open), _) => Traffic::Open {
+        let traffic = match (&clients.open, &clients.closed, &clients.paced) {
+            (Some(open), ..) => Traffic::Open {
                 process: open.process,
                 arrivals: Arrivals::from(joins, open.steps(length_ns)),
             },
-            (None, Some(closed)) => Traffic::Closed(closed.clone()),
-            (None, None) => Traffic::Listed { requests: clients.requests.clone(), next: 0 },
+            (_, Some(closed), _) => Traffic::Closed(closed.clone()),
+            (.., Some(paced)) => Traffic::Paced(Pace {
+                tick: nanos(paced.tick),
+                due_per_tick: paced.per_second * nanos(paced.tick) as f64 / 1e9,
+                owed: 0.0,
+                pauses: paced.pauses,
+                kept: None,
+            }),
+            (None, None, None) => Traffic::Listed { requests: clients.requests.clone(), next: 0 },
         };
-        Self {
+        let invalid =
+            |error: goodput::algorithms::InvalidSettings| ScenarioError::new(format!("`clients`: {error}"));
+        let deadline = clients.tells_deadline.then(|| clients.timeout.or(scenario.deadline)).flatten();
+        Ok(Self {
             traffic,
-            work: work.clone(),
+            work: scenario.service.work.clone(),
             arrivals: Stream::new(seed, Purpose::Arrivals, index),
             works: Stream::new(seed, Purpose::Work, index),
             errors: Stream::new(seed, Purpose::Errors, index),
@@ -50,9 +139,12 @@ impl Client {
             joins,
             leaves: clients.leaves.map_or(u64::MAX, nanos),
             timeout: clients.timeout.map(nanos),
-            retries: clients.retries.clone(),
+            deadline: deadline.map(nanos),
+            picker: classes.picker(&clients.classes, Stream::new(seed, Purpose::Classes, index)),
+            retries: clients.retries.as_ref().map(Retrying::new).transpose().map_err(invalid)?,
+            throttle: clients.throttle.clone().map(Throttle::new).transpose().map_err(invalid)?,
             gate: None,
-        }
+        })
     }
 
     pub(super) const fn joins(&self) -> u64 {
@@ -63,7 +155,7 @@ impl Client {
     pub(super) fn first_arrivals(&mut self) -> Vec<u64> {
         let joins = self.joins;
         match &mut self.traffic {
-            Traffic::Open { process: Process::Constant, .. } => vec![joins],
+            Traffic::Open { process: Process::Constant, .. } | Traffic::Paced(_) => vec![joins],
             Traffic::Open { .. } => self.next_open_arrival().into_iter().collect(),
             Traffic::Closed(closed) => {
                 let users = u64::from(closed.users);
@@ -87,22 +179,118 @@ impl Client {
         now < self.leaves
     }
 
-    /// The work of the request that is sent now, and when the next is, unless an answer decides that.
+    /// The request that is sent now.
     #[inline]
-    pub(super) fn send(&mut self) -> (u64, Option<u64>) {
+    pub(super) fn send(&mut self) -> Due {
         match &mut self.traffic {
             Traffic::Open { .. } => {
                 let next = self.next_open_arrival();
-                (self.work.draw(&mut self.works), next)
+                Due { work: self.work.draw(&mut self.works), class: self.picker.pick(), next }
             }
-            Traffic::Closed(_) => (self.work.draw(&mut self.works), None),
+            Traffic::Closed(_) | Traffic::Paced(_) => {
+                Due { work: self.work.draw(&mut self.works), class: self.picker.pick(), next: None }
+            }
             Traffic::Listed { requests, next } => {
-                let work = requests.get(*next).and_then(|request| request.work).map(nanos);
+                let listed = requests.get(*next);
+                let work = listed.and_then(|request| request.work).map(nanos);
+                let class = listed.and_then(|request| request.class.as_deref());
+                let class = match class {
+                    Some(name) => self.picker.named(name),
+                    None => self.picker.pick(),
+                };
                 *next += 1;
                 let following = requests.get(*next).map(|request| nanos(request.at).max(self.joins));
-                (work.map_or_else(|| self.work.draw(&mut self.works), |work| work.max(1)), following)
+                let work = work.map_or_else(|| self.work.draw(&mut self.works), |work| work.max(1));
+                Due { work, class, next: following }
             }
         }
+    }
+
+    /// How it sends, if at the ticks of a clock.
+    pub(super) fn pace(&mut self) -> Option<&mut Pace> {
+        if let Traffic::Paced(pace) = &mut self.traffic { Some(pace) } else { None }
+    }
+
+    /// How many attempts of the first request of each of its users were in vain before the run began, and how many
+    /// users these are.
+    pub(super) fn already_failed(&self) -> Option<(u32, u32)> {
+        match &self.traffic {
+            Traffic::Closed(closed) if closed.already_failed > 0 => {
+                Some((closed.already_failed, closed.users))
+            }
+            _ => None,
+        }
+    }
+
+    /// What doors are told of an attempt that is sent at `sent`.
+    #[inline]
+    pub(super) fn request(&self, criticality: Criticality, sent: u64) -> goodput::Request {
+        let deadline = self.deadline.map(|deadline| Instant::from_nanos(sent.saturating_add(deadline)));
+        goodput::Request { criticality, deadline, ..goodput::Request::DEFAULT }
+    }
+
+    /// A new request, for whoever counts them to pay for retries.
+    #[inline]
+    pub(super) fn start_call(&mut self, now: u64) -> Option<Call> {
+        Some(self.retries.as_mut()?.rules.start(Instant::from_nanos(now)))
+    }
+
+    /// A request that failed before.
+    pub(super) fn resume_call(&mut self, failed: u32, now: u64) -> Option<Call> {
+        let mut call = self.start_call(now)?;
+        for _ in 0..failed {
+            let _ = self.wait_before_next(&mut call, now);
+        }
+        Some(call)
+    }
+
+    /// Whether an attempt may be sent, as far as the client's throttle is concerned.
+    #[inline]
+    pub(super) fn may_send(&mut self, now: u64) -> bool {
+        self.throttle.as_mut().is_none_or(|throttle| throttle.admits_by_debt(Instant::from_nanos(now)))
+    }
+
+    /// The outcome of an attempt that was sent has become known.
+    #[inline]
+    pub(super) fn learn(&mut self, accepted: bool, now: u64) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.record(accepted, Instant::from_nanos(now));
+        }
+    }
+
+    /// A request was answered well.
+    #[inline]
+    pub(super) fn succeeded(&mut self, call: Option<&Call>) {
+        if let (Some(retries), Some(call)) = (&mut self.retries, call) {
+            retries.rules.succeeded(call);
+        }
+    }
+
+    /// How long to wait before the attempt after one that was in vain, which is paid for now. `None` if there is none.
+    pub(super) fn wait_before_retry(
+        &mut self,
+        call: Option<&mut Call>,
+        trouble: RetryOn,
+        now: u64,
+    ) -> Option<u64> {
+        let retries = self.retries.as_ref()?;
+        if !retries.on.contains(&trouble) {
+            return None;
+        }
+        self.wait_before_next(call?, now)
+    }
+
+    /// The same, whatever the trouble.
+    pub(super) fn wait_before_next(&mut self, call: &mut Call, now: u64) -> Option<u64> {
+        let retries = self.retries.as_mut()?;
+        let random = if retries.jitter { self.waits.uniform() } else { 0.0 };
+        let failed = retries.rules.failed(call, Failure::PLAIN, None, random, Instant::from_nanos(now));
+        failed.ok().map(nanos)
+    }
+
+    /// Whether attempts follow each other without regard to their outcome.
+    pub(super) fn retries_from_send(&self) -> bool {
+        self.retries.as_ref().is_some_and(|retries| retries.from_send)
     }
 
     /// When a user who has an answer, or none to expect, asks again.
@@ -118,20 +306,6 @@ impl Client {
         if retry { self.waits.uniform() } else { self.errors.uniform() }
     }
 
-    /// How long to wait before the retry that follows `tries` attempts, at least one.
-    pub(super) fn wait(&mut self, tries: u32) -> u64 {
-        let Some(retries) = &self.retries else { return 0 };
-        let grown = nanos(retries.wait) as f64 * libm::pow(retries.growth, f64::from(tries - 1));
-        let wait = grown.min(retries.longest.map_or(f64::MAX, |longest| nanos(longest) as f64));
-        let wait = match retries.jitter {
-            Jitter::None => wait,
-            Jitter::Full => wait * self.waits.uniform(),
-            Jitter::Equal => wait * (0.5 + 0.5 * self.waits.uniform()),
-        };
-        // Saturates: a wait of centuries is longer than every run.
-        libm::round(wait) as u64
-    }
-
     fn next_open_arrival(&mut self) -> Option<u64> {
         let Traffic::Open { process, arrivals } = &mut self.traffic else { return None };
         let amount = match process {
@@ -139,6 +313,17 @@ impl Client {
             Process::Constant => 1.0,
         };
         arrivals.after(amount)
+    }
+}
+
+impl Retrying {
+    fn new(retries: &Retries) -> Result<Self, goodput::algorithms::InvalidSettings> {
+        Ok(Self {
+            rules: Rules::new(retries.settings())?,
+            on: retries.on.clone(),
+            jitter: retries.jitter != Jitter::None,
+            from_send: retries.from_send,
+        })
     }
 }
 

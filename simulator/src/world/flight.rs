@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use goodput::{ManualClock, OwnedToken};
+use goodput::{ManualClock, OwnedToken, client::Call, waiting::Ticket};
 use slab::Slab;
 
 /// One attempt of a request, from its sending (or the wait before it) until neither its client nor the service has
@@ -14,8 +14,14 @@ pub(super) struct Flight {
     pub(super) client: u32,
     /// The part of the run in which the request was first sent.
     pub(super) part: u32,
-    /// How many attempts came before this one.
-    pub(super) tries: u32,
+    /// Its class, by number.
+    pub(super) class: u16,
+    /// The attempts of its request so far, for a client that retries.
+    pub(super) call: Option<Call>,
+    /// Whether its request has failed before.
+    pub(super) retrying: bool,
+    /// Its request, if attempts at it may be out at once.
+    pub(super) poll: Option<u32>,
     /// When the request was first sent.
     pub(super) born: u64,
     /// When this attempt was sent.
@@ -28,6 +34,8 @@ pub(super) struct Flight {
     pub(super) luck: f64,
     pub(super) fails: bool,
     pub(super) place: Place,
+    /// Its place in a waiting room.
+    pub(super) ticket: Option<Ticket>,
     /// Whether the client still waits for it.
     pub(super) awaited: bool,
     pub(super) client_token: Option<OwnedToken<ManualClock>>,
@@ -45,6 +53,8 @@ pub(super) enum Place {
     ServiceDoor,
     /// At the service, or its answer is on the way.
     Service,
+    /// Lost in an outage.
+    Lost,
 }
 
 /// All attempts under way, by slot.
@@ -79,6 +89,13 @@ impl Flights {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Flight> {
         self.slots.iter().map(|(_, flight)| flight)
+    }
+
+    /// The slots of those that fulfil a condition, in the order in which they were added.
+    pub(super) fn find(&self, condition: impl Fn(&Flight) -> bool) -> Vec<u32> {
+        let mut found: Vec<_> = self.slots.iter().filter(|(_, flight)| condition(flight)).collect();
+        found.sort_by_key(|(_, flight)| flight.stamp);
+        found.into_iter().map(|(slot, _)| slot as u32).collect()
     }
 }
 

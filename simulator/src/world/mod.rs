@@ -1,9 +1,14 @@
 //! The world: plays a scenario on virtual time.
 
 mod agenda;
+mod attempts;
+mod classes;
 mod client;
 mod doors;
 mod flight;
+mod outages;
+mod pace;
+mod polls;
 mod recorder;
 mod service;
 
@@ -12,18 +17,20 @@ use std::{
     time::Duration,
 };
 
-use goodput::{Gate, ManualClock, Outcome, Refusal, Request, algorithms::Instant};
+use goodput::{Gate, ManualClock, algorithms::Instant};
 
 use self::{
     agenda::{Agenda, Event, Kind},
+    classes::Classes,
     client::Client,
     doors::{Answer, Gatepost, Waits},
-    flight::{Flight, Flights, Place},
+    flight::{Flights, Place},
+    polls::Polls,
     recorder::{Recorder, Standing},
     service::Station,
 };
 use crate::{
-    Limits, RetryOn, Scenario, ScenarioError, Summary,
+    Limits, Scenario, ScenarioError, Summary,
     scenario::nanos,
     trace::{Record, Trace},
 };
@@ -70,11 +77,15 @@ struct World<'s> {
     agenda: Agenda,
     station: Station,
     clients: Vec<Client>,
+    classes: Classes,
     flights: Flights,
+    polls: Polls,
     gates: Vec<Gatepost>,
     /// The gate before the service.
     service_gate: Option<usize>,
     waits: Waits,
+    /// How many wait at gates, beside those in `waits`.
+    in_line: usize,
     recorder: Recorder,
     decisions: Option<Record>,
     draws_luck: bool,
@@ -90,9 +101,11 @@ impl<'s> World<'s> {
     ) -> Result<Self, ScenarioError> {
         let end = nanos(scenario.length).min(measure.until.map_or(u64::MAX, nanos));
         let mut clients = Vec::new();
+        let mut classes = Classes::default();
         for described in &scenario.clients {
             for _ in 0..described.count {
-                clients.push(Client::new(described, &scenario.service.work, seed, clients.len(), end));
+                let index = clients.len();
+                clients.push(Client::new(scenario, described, &mut classes, seed, index, end)?);
             }
         }
         let mut world = Self {
@@ -102,14 +115,17 @@ impl<'s> World<'s> {
             end,
             now: 0,
             clock: ManualClock::new(),
-            agenda: Agenda::default(),
+            agenda: Agenda::new(scenario.ties),
             station: Station::new(scenario, end),
-            recorder: Recorder::new(scenario, measure, clients.len(), end),
+            recorder: Recorder::new(scenario, measure, clients.len(), classes.names().len(), end),
             clients,
+            classes,
             flights: Flights::default(),
+            polls: Polls::default(),
             gates: Vec::new(),
             service_gate: None,
             waits: Waits::default(),
+            in_line: 0,
             decisions: measure.trace.then(|| Arc::new(Mutex::new(Vec::new()))),
             draws_luck: !scenario.service.errors.is_empty(),
             events: 0,
@@ -122,6 +138,10 @@ impl<'s> World<'s> {
         }
         for at in world.station.speed_changes() {
             world.agenda.add(at, Event::SpeedChanges);
+        }
+        for (index, outage) in scenario.service.outages.iter().enumerate() {
+            world.agenda.add(nanos(outage.from), Event::OutageBegins(index as u32));
+            world.agenda.add(nanos(outage.until), Event::OutageEnds);
         }
         for (index, &(at, _)) in limits.schedule().iter().enumerate().skip(1) {
             world.agenda.add(nanos(at), Event::LimitSet(index as u32));
@@ -145,8 +165,11 @@ impl<'s> World<'s> {
                 (None, Some(done)) => (done, true),
                 (None, None) => (self.end, false),
             };
-            if at > self.now && self.settle() {
-                continue;
+            if at > self.now {
+                if self.settle() {
+                    continue;
+                }
+                self.recorder.end_instant(self.station.queued(), self.waiting());
             }
             while at >= self.recorder.next_step() && self.recorder.next_step() <= self.end {
                 let standing = self.standing();
@@ -176,6 +199,8 @@ impl<'s> World<'s> {
         match event {
             Event::ServiceChanges => self.station.change(self.now),
             Event::SpeedChanges => self.station.change_speed(self.now),
+            Event::OutageBegins(index) => self.begin_outage(index),
+            Event::OutageEnds => self.station.come_back(self.now, &mut self.flights),
             Event::LimitSet(index) => {
                 let limit = self.limits.schedule()[index as usize].1;
                 self.gates.iter().try_for_each(|post| post.set_limit(limit))?;
@@ -203,15 +228,18 @@ impl<'s> World<'s> {
                     self.send(slot);
                 }
             }
+            Event::Expiry(gate) => self.expire(gate),
             Event::Arrival(client) => self.arrive(client),
+            Event::Resumption(client) => self.resume(client),
         }
         Ok(())
     }
 
-    /// The end of an instant: those who were woken ask again, and free workers start. Whether anything happened.
+    /// The end of an instant: those who wait and those who were woken ask again, and free workers start. Whether
+    /// anything happened.
     #[inline]
     fn settle(&mut self) -> bool {
-        let mut happened = false;
+        let mut happened = self.in_line > 0 && self.serve_lines();
         while let Some(slot) = self.waits.take_woken() {
             happened = true;
             let answer = self.waits.ask_again(slot);
@@ -219,10 +247,8 @@ impl<'s> World<'s> {
         }
         if self.station.can_start() {
             happened = true;
-            self.station.start(self.now, &mut self.flights);
-        }
-        if happened {
-            self.recorder.queued(self.station.queued());
+            let waiting = self.service_gate.map_or(0, |gate| self.gates[gate].in_line());
+            self.station.start(self.now, waiting, &mut self.flights);
         }
         happened
     }
@@ -235,8 +261,13 @@ impl<'s> World<'s> {
                 None => self.build_gate(door, "door.clients")?,
             };
         }
-        for at in self.clients[index as usize].first_arrivals() {
-            self.agenda.add(at, Event::Arrival(index));
+        let client = &mut self.clients[index as usize];
+        let failed = client.already_failed();
+        let first = client.first_arrivals();
+        failed.into_iter().for_each(|(_, users)| self.recorder.start_retrying(users));
+        for at in first {
+            let event = if failed.is_some() { Event::Resumption(index) } else { Event::Arrival(index) };
+            self.agenda.add(at, event);
         }
         Ok(())
     }
@@ -244,11 +275,14 @@ impl<'s> World<'s> {
     /// The number of the new gate, or `None` if the door has none in this run.
     fn build_gate(&mut self, door: &crate::Door, field: &str) -> Result<Option<usize>, ScenarioError> {
         let number = self.gates.len();
-        let Some(post) =
+        let Some(mut post) =
             Gatepost::new(door, field, self.limits, &self.clock, number, self.decisions.as_ref())?
         else {
             return Ok(None);
         };
+        if self.station.starts_at_once() {
+            post.give_at_once();
+        }
         // Who joins later finds the limit that is set by then.
         let set = self.limits.schedule().iter().rev().find(|(at, _)| nanos(*at) <= self.now);
         set.map_or(Ok(()), |&(_, limit)| post.set_limit(limit))?;
@@ -259,188 +293,17 @@ impl<'s> World<'s> {
         Ok(Some(number))
     }
 
-    /// A client sends a new request.
-    fn arrive(&mut self, index: u32) {
-        let client = &mut self.clients[index as usize];
-        if !client.still_there(self.now) {
-            return;
-        }
-        let (work, next) = client.send();
-        let luck = if self.draws_luck { client.luck(false) } else { 1.0 };
-        if let Some(next) = next {
-            self.agenda.add(next, Event::Arrival(index));
-        }
-        let part = self.recorder.offered(self.now, index);
-        let slot = self.flights.add(Flight {
-            stamp: 0,
-            client: index,
-            part,
-            tries: 0,
-            born: self.now,
-            sent: self.now,
-            work,
-            work_done: 0,
-            luck,
-            fails: false,
-            place: Place::Client,
-            awaited: true,
-            client_token: None,
-            service_token: None,
-        });
-        self.send(slot);
+    /// How many wait at gates.
+    fn waiting(&self) -> usize {
+        self.waits.len() + self.in_line
     }
 
-    /// An attempt leaves its client.
-    fn send(&mut self, slot: u32) {
-        let flight = &mut self.flights[slot];
-        flight.sent = self.now;
-        let client = &self.clients[flight.client as usize];
-        self.recorder.attempted(self.now, flight);
-        if let Some(timeout) = client.timeout {
-            let event = Event::Timeout { slot, stamp: flight.stamp };
-            self.agenda.add(self.now.saturating_add(timeout), event);
-        }
-        match client.gate {
-            Some(gate) => {
-                flight.place = Place::ClientDoor;
-                let answer = self.waits.ask(slot, &self.gates[gate], Request::DEFAULT);
-                self.hear(slot, answer);
-            }
-            None => self.come_to_service(slot),
-        }
-    }
-
-    fn come_to_service(&mut self, slot: u32) {
-        match self.service_gate {
-            Some(gate) => {
-                self.flights[slot].place = Place::ServiceDoor;
-                let answer = self.waits.ask(slot, &self.gates[gate], Request::DEFAULT);
-                self.hear(slot, answer);
-            }
-            None => self.enter(slot),
-        }
-    }
-
-    /// A gate has answered.
-    fn hear(&mut self, slot: u32, answer: Answer) {
-        match answer {
-            Answer::Wait => {}
-            Answer::Refused(refusal) => self.turn_away(slot, &refusal),
-            Answer::In(token) => {
-                let flight = &mut self.flights[slot];
-                if flight.place == Place::ClientDoor {
-                    flight.client_token = Some(token);
-                    self.come_to_service(slot);
-                } else {
-                    flight.service_token = Some(token);
-                    self.enter(slot);
-                }
-            }
-        }
-    }
-
-    fn enter(&mut self, slot: u32) {
-        let flight = &mut self.flights[slot];
-        flight.place = Place::Service;
-        self.recorder.admitted(flight);
-        self.station.enter(slot, self.now, &mut self.flights);
-    }
-
-    fn turn_away(&mut self, slot: u32, refusal: &Refusal) {
-        let flight = &mut self.flights[slot];
-        self.recorder.refused(flight, refusal, self.station.has_room());
-        flight.place = Place::Client;
-        if let Some(token) = flight.client_token.take() {
-            token.release(Outcome::Overload);
-        }
-        self.end_attempt(slot, Some(RetryOn::Refusal));
-    }
-
-    fn complete(&mut self) {
-        let Some(slot) = self.station.complete(self.now) else { return };
-        match self.station.delay() {
-            0 => self.answer(slot),
-            delay => {
-                let event = Event::Answer { slot, stamp: self.flights[slot].stamp };
-                self.agenda.add(self.now.saturating_add(delay), event);
-            }
-        }
-    }
-
-    /// The answer leaves the service and is with the client.
-    fn answer(&mut self, slot: u32) {
-        let flight = &mut self.flights[slot];
-        self.recorder.answered(self.now, flight);
-        let outcome = if flight.fails { Outcome::Failure } else { Outcome::Success };
-        if let Some(token) = flight.service_token.take() {
-            token.release(outcome);
-        }
-        if let Some(token) = flight.client_token.take() {
-            token.release(outcome);
-        }
-        flight.place = Place::Client;
-        let failure = flight.fails.then_some(RetryOn::Failure);
-        if flight.awaited {
-            self.end_attempt(slot, failure);
-        } else {
-            self.flights.remove(slot);
-        }
-    }
-
-    fn time_out(&mut self, slot: u32) {
-        let flight = &mut self.flights[slot];
-        self.recorder.timed_out(flight);
-        if matches!(flight.place, Place::ClientDoor | Place::ServiceDoor) {
-            self.waits.leave(slot);
-            flight.place = Place::Client;
-        }
-        if let Some(token) = flight.client_token.take() {
-            token.release(Outcome::Overload);
-        }
-        self.end_attempt(slot, Some(RetryOn::Timeout));
-    }
-
-    /// The client is done with an attempt: it plans a retry, or lets its user go on.
-    fn end_attempt(&mut self, slot: u32, trouble: Option<RetryOn>) {
-        let flight = &mut self.flights[slot];
-        flight.awaited = false;
-        let at_service = flight.place == Place::Service;
-        let client = &mut self.clients[flight.client as usize];
-        let tries = flight.tries + 1;
-        let retries = client.retries.as_ref().is_some_and(|retries| {
-            trouble.is_some_and(|trouble| retries.on.contains(&trouble))
-                && retries.at_most.is_none_or(|most| tries <= most)
-        });
-        if !retries {
-            if let Some(next) = client.next_of_user(self.now) {
-                self.agenda.add(next, Event::Arrival(flight.client));
-            }
-            if !at_service {
-                self.flights.remove(slot);
-            }
-            return;
-        }
-        let at = self.now.saturating_add(client.wait(tries));
-        let next = Flight {
-            stamp: 0,
-            tries,
-            work_done: 0,
-            luck: if self.draws_luck { client.luck(true) } else { 1.0 },
-            fails: false,
-            place: Place::Client,
-            awaited: true,
-            client_token: None,
-            service_token: None,
-            ..*flight
-        };
-        if !at_service {
-            self.flights.remove(slot);
-        }
-        let slot = self.flights.add(next);
-        self.agenda.add(at, Event::Retry { slot, stamp: self.flights[slot].stamp });
+    fn instant(&self) -> Instant {
+        Instant::from_nanos(self.now)
     }
 
     fn standing(&self) -> Standing {
+        let at = Instant::from_nanos(self.recorder.next_step());
         let (limit, in_flight) = match self.service_gate {
             Some(gate) => {
                 let gate = &self.gates[gate].gate;
@@ -457,7 +320,8 @@ impl<'s> World<'s> {
         Standing {
             limit,
             in_flight,
-            waiting: self.waits.len(),
+            waiting: self.waiting(),
+            oldest_wait: self.gates.iter().map(|post| post.oldest_wait(at)).max().unwrap_or_default(),
             queued: self.station.queued(),
             in_service: self.station.in_service(),
         }
@@ -472,18 +336,12 @@ impl<'s> World<'s> {
             limits: self.limits.name(),
             seed: self.seed,
             length: Duration::from_nanos(self.end),
-            parts: Vec::new(),
-            clients: Vec::new(),
-            mean_limit: 0.0,
-            step: Duration::ZERO,
-            good_per_step: Vec::new(),
-            largest_queue: 0,
+            classes: self.classes.names().to_vec(),
+            waiting_at_end: self.waits.len() + self.in_line,
             queued_at_end: self.station.queued(),
             in_service_at_end: self.station.in_service(),
-            idle_refusals: 0,
-            low_load_attempts: 0,
-            low_load_refusals: 0,
             events: self.events,
+            ..Summary::default()
         });
         if let (Some(trace), Some(decisions)) = (&mut trace, self.decisions) {
             trace.decisions = std::mem::take(&mut *decisions.lock().unwrap_or_else(PoisonError::into_inner));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use goodput::Refusal;
+use goodput::RefusalReason;
 use hdrhistogram::Histogram;
 
 use super::{Measure, flight::Flight};
@@ -21,6 +21,9 @@ const LOW_LOAD: f64 = 0.8;
 
 /// Steps of a run whose step is not given.
 const DEFAULT_STEPS: u64 = 1_000;
+
+/// Endings of times of retrying that are kept: a run in which requests come and go would have no end of them.
+const MOST_ENDINGS: usize = 10_000;
 
 /// Counts what happens: by part, by client, and if wanted by step.
 #[derive(Debug)]
@@ -45,6 +48,9 @@ pub(super) struct Recorder {
     limits: f64,
     limit_samples: u64,
     largest_queue: usize,
+    largest_waiting: usize,
+    retrying: u64,
+    retrying_ended: Vec<Duration>,
     series: Option<Series>,
 }
 
@@ -61,21 +67,29 @@ pub(super) struct Standing {
     pub(super) limit: Option<f64>,
     pub(super) in_flight: usize,
     pub(super) waiting: usize,
+    pub(super) oldest_wait: Duration,
     pub(super) queued: usize,
     pub(super) in_service: usize,
 }
 
 impl Recorder {
-    pub(super) fn new(scenario: &Scenario, measure: &Measure, clients: usize, end: u64) -> Self {
+    pub(super) fn new(
+        scenario: &Scenario,
+        measure: &Measure,
+        clients: usize,
+        classes: usize,
+        end: u64,
+    ) -> Self {
         let mut cuts: Vec<u64> = measure.cuts.iter().map(|&cut| nanos(cut)).collect();
         cuts.retain(|&cut| cut > 0 && cut < end);
         cuts.sort_unstable();
         cuts.dedup();
         let begin = cuts.first().copied().unwrap_or(end);
-        let first = Part::new(Duration::ZERO, Duration::from_nanos(begin));
+        let first = Part::new(Duration::ZERO, Duration::from_nanos(begin), classes);
         cuts.push(end);
-        let later =
-            cuts.windows(2).map(|cut| Part::new(Duration::from_nanos(cut[0]), Duration::from_nanos(cut[1])));
+        let later = cuts
+            .windows(2)
+            .map(|cut| Part::new(Duration::from_nanos(cut[0]), Duration::from_nanos(cut[1]), classes));
         let parts = std::iter::once(first).chain(later).collect();
         let last_join = scenario.clients.iter().map(|clients| nanos(clients.joins)).max().unwrap_or(0);
         let fair_from = match last_join {
@@ -110,6 +124,9 @@ impl Recorder {
             limits: 0.0,
             limit_samples: 0,
             largest_queue: 0,
+            largest_waiting: 0,
+            retrying: 0,
+            retrying_ended: Vec::new(),
             series,
         }
     }
@@ -126,18 +143,18 @@ impl Recorder {
         self.limits += standing.limit.unwrap_or(0.0);
         self.limit_samples += 1;
         if let Some(series) = &mut self.series {
-            series.end_step(Duration::from_nanos(self.next_step), standing);
+            series.end_step(Duration::from_nanos(self.next_step), standing, self.retrying);
         }
         self.next_step = self.next_step.saturating_add(self.step);
     }
 
     /// A new request; tells in which part it was born.
     #[inline]
-    pub(super) fn offered(&mut self, now: u64, client: u32) -> u32 {
+    pub(super) fn offered(&mut self, now: u64, client: u32, class: u16) -> u32 {
         while self.part + 1 < self.parts.len() && self.cuts[self.part] <= now {
             self.part += 1;
         }
-        self.count(self.part as u32, |counts| counts.offered += 1);
+        self.count(self.part as u32, class, |counts| counts.offered += 1);
         self.clients[client as usize].offered += 1;
         self.part as u32
     }
@@ -148,23 +165,51 @@ impl Recorder {
             self.load += 1;
         }
         self.low_load_attempts += u64::from(self.loads[self.load].1);
-        self.count(flight.part, |counts| counts.attempts += 1);
+        self.count(flight.part, flight.class, |counts| counts.attempts += 1);
     }
 
     #[inline]
-    pub(super) fn refused(&mut self, flight: &Flight, refusal: &Refusal, idle: bool) {
+    pub(super) fn refused(&mut self, flight: &Flight, reason: RefusalReason, idle: bool) {
         self.low_load_refusals += u64::from(self.loads[self.load].1);
         self.idle_refusals += u64::from(idle);
-        self.count(flight.part, |counts| counts.refused.count(refusal.reason));
+        self.count(flight.part, flight.class, |counts| counts.refused.count(reason));
+    }
+
+    /// One that had waited is to be refused.
+    pub(super) fn dropped(&mut self, flight: &Flight) {
+        self.count(flight.part, flight.class, |counts| counts.dropped += 1);
+    }
+
+    /// An attempt found the service away, or was there when it went.
+    pub(super) fn met_outage(&mut self, flight: &Flight) {
+        self.count(flight.part, flight.class, |counts| counts.met_outage += 1);
+    }
+
+    /// A producer paused for a tick.
+    pub(super) fn paused(&mut self, client: u32, tick: u64) {
+        self.clients[client as usize].paused += Duration::from_nanos(tick);
+    }
+
+    /// So many requests have failed and are tried again from now on.
+    pub(super) fn start_retrying(&mut self, requests: u32) {
+        self.retrying += u64::from(requests);
+    }
+
+    /// One of these was answered, or given up.
+    pub(super) fn stop_retrying(&mut self, now: u64) {
+        self.retrying -= 1;
+        if self.retrying == 0 && self.retrying_ended.len() < MOST_ENDINGS {
+            self.retrying_ended.push(Duration::from_nanos(now));
+        }
     }
 
     #[inline]
     pub(super) fn admitted(&mut self, flight: &Flight) {
-        self.count(flight.part, |counts| counts.admitted += 1);
+        self.count(flight.part, flight.class, |counts| counts.admitted += 1);
     }
 
     pub(super) fn timed_out(&mut self, flight: &Flight) {
-        self.count(flight.part, |counts| counts.timed_out += 1);
+        self.count(flight.part, flight.class, |counts| counts.timed_out += 1);
     }
 
     /// An attempt has its answer.
@@ -172,7 +217,7 @@ impl Recorder {
     pub(super) fn answered(&mut self, now: u64, flight: &Flight) {
         let work = flight.work_done;
         if flight.fails {
-            self.count(flight.part, |counts| {
+            self.count(flight.part, flight.class, |counts| {
                 counts.failed += 1;
                 counts.done_ns += work;
             });
@@ -180,7 +225,7 @@ impl Recorder {
         }
         let latency = now - flight.sent;
         let good = flight.awaited && latency <= self.deadline;
-        self.count(flight.part, |counts| {
+        self.count(flight.part, flight.class, |counts| {
             counts.done_ns += work;
             if good {
                 counts.good += 1;
@@ -201,16 +246,18 @@ impl Recorder {
         }
     }
 
+    /// Nothing more happens at this instant.
     #[inline]
-    pub(super) fn queued(&mut self, queued: usize) {
+    pub(super) fn end_instant(&mut self, queued: usize, waiting: usize) {
         self.largest_queue = self.largest_queue.max(queued);
+        self.largest_waiting = self.largest_waiting.max(waiting);
     }
 
     /// An attempt is at the service at the end.
     pub(super) fn left_over(&mut self, end: u64, flight: &Flight) {
         let age = end - flight.sent;
         if age > self.deadline {
-            self.count(flight.part, |counts| counts.stuck += 1);
+            self.count(flight.part, flight.class, |counts| counts.stuck += 1);
             record(&mut self.parts[flight.part as usize].latency, age);
         }
     }
@@ -224,6 +271,9 @@ impl Recorder {
         summary.step = step;
         summary.good_per_step = self.good_per_step;
         summary.largest_queue = self.largest_queue;
+        summary.largest_waiting = self.largest_waiting;
+        summary.retrying_at_end = self.retrying;
+        summary.retrying_ended = self.retrying_ended;
         summary.idle_refusals = self.idle_refusals;
         summary.low_load_attempts = self.low_load_attempts;
         summary.low_load_refusals = self.low_load_refusals;
@@ -232,8 +282,12 @@ impl Recorder {
     }
 
     #[inline]
-    fn count(&mut self, part: u32, add: impl Fn(&mut Counts)) {
-        add(&mut self.parts[part as usize].counts);
+    fn count(&mut self, part: u32, class: u16, add: impl Fn(&mut Counts)) {
+        let part = &mut self.parts[part as usize];
+        add(&mut part.counts);
+        if let Some(class) = part.classes.get_mut(class as usize) {
+            add(class);
+        }
         if let Some(series) = &mut self.series {
             add(&mut series.counts);
         }
@@ -241,13 +295,15 @@ impl Recorder {
 }
 
 impl Series {
-    fn end_step(&mut self, at: Duration, standing: Standing) {
+    fn end_step(&mut self, at: Duration, standing: Standing, retrying: u64) {
         let quantile = |quantile| Duration::from_nanos(self.latency.value_at_quantile(quantile));
         self.moments.push(Moment {
             at,
             limit: standing.limit,
             in_flight: standing.in_flight,
             waiting: standing.waiting,
+            oldest_wait: standing.oldest_wait,
+            retrying,
             queued: standing.queued,
             in_service: standing.in_service,
             counts: self.counts,

@@ -10,7 +10,7 @@ use self::{
     speed::Speed,
 };
 use super::flight::Flights;
-use crate::scenario::{ErrorEpisode, Scenario, Service, ServiceChange, Starts, nanos};
+use crate::scenario::{ErrorEpisode, OutageRequests, Scenario, Service, ServiceChange, Starts, nanos};
 
 /// A service at work.
 #[derive(Debug)]
@@ -24,6 +24,10 @@ pub(super) struct Station {
     next_change: usize,
     errors: Vec<ErrorEpisode>,
     at_once: bool,
+    /// What becomes of requests, while it is away.
+    away: Option<OutageRequests>,
+    /// Who came to a shared service while it was away, and is kept.
+    kept: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -53,7 +57,33 @@ impl Station {
             next_change: 0,
             errors: service.errors.clone(),
             at_once: service.pool.as_ref().is_some_and(|pool| pool.starts == Starts::AtOnce),
+            away: None,
+            kept: Vec::new(),
         }
+    }
+
+    /// An outage begins. Returns the attempts that do not survive it, in the order in which they would have ended.
+    pub(super) fn go_away(&mut self, requests: OutageRequests) -> Vec<u32> {
+        self.away = Some(requests);
+        match (&mut self.kind, requests) {
+            (_, OutageRequests::Kept) => Vec::new(),
+            (Kind::Pool(pool), _) => pool.clear(),
+            (Kind::Shared(shared), _) => shared.clear(),
+        }
+    }
+
+    /// An outage ends.
+    pub(super) fn come_back(&mut self, now: u64, flights: &mut Flights) {
+        self.away = None;
+        for slot in std::mem::take(&mut self.kept) {
+            self.enter(slot, now, flights);
+        }
+    }
+
+    /// What becomes of requests that come now, if it is away.
+    #[inline]
+    pub(super) const fn away(&self) -> Option<OutageRequests> {
+        self.away
     }
 
     /// When the service changes by the scenario.
@@ -94,19 +124,23 @@ impl Station {
             pool.enter(slot);
             return;
         }
-        let work = self.work_to_do(slot, now, flights);
+        if self.away.is_some() {
+            self.kept.push(slot);
+            return;
+        }
+        let work = self.work_to_do(slot, now, 0, flights);
         if let Kind::Shared(shared) = &mut self.kind {
             shared.enter(slot, work, now);
         }
     }
 
-    /// Starts whatever can be started.
+    /// Starts whatever can be started, while so many wait at the door before the service.
     #[inline]
-    pub(super) fn start(&mut self, now: u64, flights: &mut Flights) {
+    pub(super) fn start(&mut self, now: u64, waiting: usize, flights: &mut Flights) {
         loop {
             let Kind::Pool(pool) = &mut self.kind else { return };
             let Some(slot) = pool.next_to_start() else { return };
-            let work = self.work_to_do(slot, now, flights);
+            let work = self.work_to_do(slot, now, waiting, flights);
             let finish = self.speed.finish(now, work);
             if let Kind::Pool(pool) = &mut self.kind {
                 pool.start(slot, finish);
@@ -134,15 +168,16 @@ impl Station {
 
     #[inline]
     pub(super) fn can_start(&self) -> bool {
-        matches!(&self.kind, Kind::Pool(pool) if pool.can_start())
+        matches!(&self.kind, Kind::Pool(pool) if pool.can_start()) && self.away.is_none()
     }
 
     /// Whether one more request would be worked on at once, at no cost to the service as a whole.
     pub(super) fn has_room(&self) -> bool {
-        match &self.kind {
+        let room = match &self.kind {
             Kind::Pool(pool) => pool.has_room(),
             Kind::Shared(shared) => shared.has_room(),
-        }
+        };
+        room && self.away.is_none()
     }
 
     /// Whether work starts as it comes, instead of at the end of the instant.
@@ -157,7 +192,7 @@ impl Station {
     pub(super) fn queued(&self) -> usize {
         match &self.kind {
             Kind::Pool(pool) => pool.queued(),
-            Kind::Shared(_) => 0,
+            Kind::Shared(_) => self.kept.len(),
         }
     }
 
@@ -170,7 +205,7 @@ impl Station {
 
     /// How long the attempt takes that starts now, at speed 1.
     #[inline]
-    fn work_to_do(&mut self, slot: u32, now: u64, flights: &mut Flights) -> u64 {
+    fn work_to_do(&mut self, slot: u32, now: u64, waiting: usize, flights: &mut Flights) -> u64 {
         let flight = &mut flights[slot];
         let mut work = flight.work;
         if let Some(after) = self.fails_after(now, flight.luck) {
@@ -180,7 +215,7 @@ impl Station {
             work = libm::round(work as f64 * self.stretch) as u64;
         }
         if let Some(slows) = self.slows_with_queue {
-            let longer = u128::from(work) * self.queued() as u128 / u128::from(slows);
+            let longer = u128::from(work) * (self.queued() + waiting) as u128 / u128::from(slows);
             work = work.saturating_add(u64::try_from(longer).unwrap_or(u64::MAX));
         }
         flight.work_done = work;

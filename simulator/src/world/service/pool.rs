@@ -56,6 +56,16 @@ impl Workers {
         !self.queue.is_empty() && self.busy.len() < self.workers
     }
 
+    /// Throws everybody out.
+    pub(super) fn clear(&mut self) -> Vec<u32> {
+        let mut slots = Vec::new();
+        while let Some(slot) = self.complete() {
+            slots.push(slot);
+        }
+        slots.extend(self.queue.drain(..));
+        slots
+    }
+
     pub(super) fn has_room(&self) -> bool {
         self.queue.is_empty() && self.busy.len() < self.workers
     }

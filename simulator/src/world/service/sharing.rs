@@ -94,6 +94,16 @@ impl Shared {
         Some(slot)
     }
 
+    /// Throws everybody out.
+    pub(super) fn clear(&mut self) -> Vec<u32> {
+        let mut slots = Vec::new();
+        while let Some(Reverse((.., slot))) = self.present.pop() {
+            slots.push(slot);
+        }
+        (self.attained, self.next) = (0, None);
+        slots
+    }
+
     pub(super) fn has_room(&self) -> bool {
         ((self.present.len() + 1) as f64) <= self.law.best()
     }

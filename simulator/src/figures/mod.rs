@@ -1,12 +1,20 @@
 //! What a run comes to.
 
+mod counts;
+mod part;
+
 use std::time::Duration;
 
-use goodput::RefusalReason;
-use hdrhistogram::Histogram;
+use goodput::Criticality;
+
+pub(crate) use self::part::latencies;
+pub use self::{
+    counts::{Counts, Refusals},
+    part::Part,
+};
 
 /// The figures of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// The scenario's name.
     pub scenario: String,
@@ -18,6 +26,8 @@ pub struct Summary {
     pub length: Duration,
     /// The parts that were asked for, by the time at which a request was first sent; one if none were.
     pub parts: Vec<Part>,
+    /// The classes of requests, if the scenario names any.
+    pub classes: Vec<ClassName>,
     /// Each client's share.
     pub clients: Vec<ClientFigures>,
     /// The mean limit over time: of the gate before the service, or else of the gates at clients. NaN-free; zero
@@ -29,10 +39,18 @@ pub struct Summary {
     pub good_per_step: Vec<u32>,
     /// The most requests that queued inside the service at the end of an instant.
     pub largest_queue: usize,
+    /// The most requests that waited at gates at the end of an instant.
+    pub largest_waiting: usize,
+    /// Attempts that wait at gates at the end.
+    pub waiting_at_end: usize,
     /// Attempts that queue inside the service at the end.
     pub queued_at_end: usize,
     /// Attempts that are worked on at the end.
     pub in_service_at_end: usize,
+    /// Requests that have failed and are still tried at the end.
+    pub retrying_at_end: u64,
+    /// The instants at which the last request that had failed was answered, or given up: from each on, none was left.
+    pub retrying_ended: Vec<Duration>,
     /// Refusals while the service could have started the request at once.
     pub idle_refusals: u64,
     /// Attempts in segments that offer at most 0.8 of capacity.
@@ -47,9 +65,10 @@ impl Summary {
     /// All parts together.
     #[must_use]
     pub fn total(&self) -> Part {
-        let mut total = Part::new(Duration::ZERO, self.length);
+        let mut total = Part::new(Duration::ZERO, self.length, self.classes.len());
         for part in &self.parts {
             total.counts.add(&part.counts);
+            total.classes.iter_mut().zip(&part.classes).for_each(|(all, class)| all.add(class));
             // Both have three digits and grow as needed, so nothing can fail to fit.
             let _ = total.latency.add(&part.latency);
         }
@@ -109,124 +128,6 @@ impl Summary {
     }
 }
 
-/// The requests that were first sent between two instants.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// Beginning.
-    pub from: Duration,
-    /// End.
-    pub until: Duration,
-    /// Counts.
-    pub counts: Counts,
-    /// Latency of admitted attempts in nanoseconds, from sending to answer: late ones included, failures not, and
-    /// those that were still at the service at the end if they were older than the deadline (with their age).
-    pub latency: Histogram<u64>,
-}
-
-impl Part {
-    pub(crate) fn new(from: Duration, until: Duration) -> Self {
-        Self { from, until, counts: Counts::default(), latency: latencies() }
-    }
-
-    /// A quantile of the latency, 0 to 1, to three digits. Zero if nothing was admitted.
-    #[must_use]
-    pub fn latency_quantile(&self, quantile: f64) -> Duration {
-        Duration::from_nanos(self.latency.value_at_quantile(quantile))
-    }
-}
-
-/// A histogram of three digits that grows as needed.
-pub(crate) fn latencies() -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).expect("three digits are allowed");
-    histogram.auto(true);
-    histogram
-}
-
-/// How many requests and attempts came to what.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counts {
-    /// Requests: first attempts.
-    pub offered: u64,
-    /// Attempts, retries included.
-    pub attempts: u64,
-    /// Attempts that came to the service.
-    pub admitted: u64,
-    /// Attempts answered well within the deadline, to a client that still waited.
-    pub good: u64,
-    /// Attempts answered well but too late.
-    pub late: u64,
-    /// Attempts that failed.
-    pub failed: u64,
-    /// Attempts whose client stopped waiting. They may still be answered, and count as late then.
-    pub timed_out: u64,
-    /// Attempts that a gate refused.
-    pub refused: Refusals,
-    /// Attempts that were at the service at the end, longer than the deadline.
-    pub stuck: u64,
-    /// Work that was done, in nanoseconds of work as the service did it.
-    pub done_ns: u64,
-    /// Work that was done for answers that came too late.
-    pub wasted_ns: u64,
-}
-
-impl Counts {
-    /// Adds the other's counts.
-    pub fn add(&mut self, other: &Self) {
-        self.offered += other.offered;
-        self.attempts += other.attempts;
-        self.admitted += other.admitted;
-        self.good += other.good;
-        self.late += other.late;
-        self.failed += other.failed;
-        self.timed_out += other.timed_out;
-        self.refused.add(&other.refused);
-        self.stuck += other.stuck;
-        self.done_ns += other.done_ns;
-        self.wasted_ns += other.wasted_ns;
-    }
-}
-
-/// Refusals by reason.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Refusals {
-    /// [`RefusalReason::LimitReached`].
-    pub limit_reached: u64,
-    /// [`RefusalReason::QueueFull`].
-    pub queue_full: u64,
-    /// [`RefusalReason::WaitedTooLong`].
-    pub waited_too_long: u64,
-    /// [`RefusalReason::DeadlineExpired`].
-    pub deadline_expired: u64,
-    /// Any other reason.
-    pub other: u64,
-}
-
-impl Refusals {
-    /// All of them.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.limit_reached + self.queue_full + self.waited_too_long + self.deadline_expired + self.other
-    }
-
-    pub(crate) fn count(&mut self, reason: RefusalReason) {
-        *match reason {
-            RefusalReason::LimitReached => &mut self.limit_reached,
-            RefusalReason::QueueFull => &mut self.queue_full,
-            RefusalReason::WaitedTooLong => &mut self.waited_too_long,
-            RefusalReason::DeadlineExpired => &mut self.deadline_expired,
-            _ => &mut self.other,
-        } += 1;
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.limit_reached += other.limit_reached;
-        self.queue_full += other.queue_full;
-        self.waited_too_long += other.waited_too_long;
-        self.deadline_expired += other.deadline_expired;
-        self.other += other.other;
-    }
-}
-
 /// What one client got.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ClientFigures {
@@ -237,4 +138,15 @@ pub struct ClientFigures {
     /// The same, of requests first sent when all were there for a while: 20 s after the last client joined, or in
     /// the second half of what remains if that is sooner. From the start if all were there from the start.
     pub fair_good: u64,
+    /// For how long a producer that can wait paused.
+    pub paused: Duration,
+}
+
+/// A class of requests.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClassName {
+    /// What the scenario calls it.
+    pub name: String,
+    /// How much it matters that its requests are served.
+    pub criticality: Criticality,
 }
