@@ -128,7 +128,10 @@ mod tests {
     #[test]
     fn times_come_in_the_unit_that_suits_them() {
         let times = [0.0, 0.000_05, 0.0102, 0.1, 0.2, 1.5, 75.0, 1234.0];
-        assert_eq!(times.map(seconds), ["0 s", "50 µs", "10.2 ms", "100 ms", "200 ms", "1.5 s", "75 s", "1,234 s"]);
+        assert_eq!(
+            times.map(seconds),
+            ["0 s", "50 µs", "10.2 ms", "100 ms", "200 ms", "1.5 s", "75 s", "1,234 s"]
+        );
     }
 
     #[test]
