@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use svg::node::element::{Description, Element, Group, Path, Rectangle, Style, Text, Title};
+use svg::node::element::{Description, Element, Group, Path, Rectangle, Style, Title};
 use svg::{Document, Node};
 
 use super::colours::{Colour, colour_of};
@@ -85,7 +85,11 @@ impl Canvas {
     }
 
     pub(super) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, text: &str) {
-        let mut element = Text::new(text).set("x", tenths(x)).set("y", tenths(y));
+        // Not `element::Text`, which puts line breaks around the words.
+        let mut element = Element::new("text");
+        element.append(svg::node::Text::new(text));
+        element.assign("x", tenths(x));
+        element.assign("y", tenths(y));
         if !class.is_empty() {
             element.assign("class", class);
         }

@@ -45,7 +45,7 @@ pub(super) struct Picture {
 #[derive(Debug)]
 pub(super) enum Shown {
     OverTime(Box<Played>),
-    AgainstLoad(LoadCurves),
+    AgainstLoad(Box<LoadCurves>),
 }
 
 #[derive(Deserialize)]
@@ -159,7 +159,8 @@ impl Picture {
             let width = columns::column_width(columns::columns_of(entrants.len()));
             return Ok(Shown::OverTime(Box::new(play(&self.scenario, &entrants, seed, width as usize)?)));
         }
-        Ok(Shown::AgainstLoad(LoadCurves::play(&self.scenario, &entrants, seed, &self.loads)?))
+        let curves = LoadCurves::play(&self.scenario, &entrants, seed, &self.loads)?;
+        Ok(Shown::AgainstLoad(Box::new(curves)))
     }
 }
 

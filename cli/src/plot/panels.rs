@@ -297,7 +297,7 @@ fn per_second(canvas: &mut Canvas, frame: &Frame<'_>, column: &Column, pen: &str
 }
 
 fn latency(canvas: &mut Canvas, frame: &Frame<'_>, column: &Column, pen: &str) {
-    let some = |latency: Duration| (!latency.is_zero()).then(|| latency.as_secs_f64());
+    let some = |latency: Duration| (!latency.is_zero()).then_some(latency.as_secs_f64());
     if let Some(deadline) = frame.played.scenario.deadline {
         frame.steps(canvas, "deadline", |_| Some(deadline.as_secs_f64()));
     }

@@ -121,33 +121,28 @@ pub(super) fn of_loads(curves: &LoadCurves) -> Table {
     table
 }
 
-/// The scores of everyone in every scenario, the best first.
+/// The scores of those who were in every scenario, the best first.
 pub(super) fn at_a_glance<'a>(scenarios: impl Iterator<Item = (String, &'a Played)>) -> Table {
     let mut table = Table::new([""]);
-    let mut scores: BTreeMap<&str, Vec<(usize, f64)>> = BTreeMap::new();
-    for (index, (title, played)) in scenarios.enumerate() {
+    let mut scores: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (title, played) in scenarios {
         table.header.push(title);
         for column in &played.columns {
-            let score = column.verdict.as_ref().map(|verdict| (index, verdict.score.score));
+            let score = column.verdict.as_ref().map(|verdict| verdict.score.score);
             scores.entry(&column.name).or_default().extend(score);
         }
     }
     let count = table.header.len() - 1;
     table.header.push("all".to_owned());
-    // Who was not everywhere has no total, and comes last.
-    let total = |scores: &[(usize, f64)]| {
-        (scores.len() == count).then(|| geometric_mean(scores.iter().map(|&(_, score)| score)))
-    };
-    let mut ranked: Vec<_> = scores.iter().map(|(name, scores)| (total(scores), *name, scores)).collect();
-    ranked.sort_by(|a, b| b.0.unwrap_or(0.0).total_cmp(&a.0.unwrap_or(0.0)).then(a.1.cmp(b.1)));
+    let mut ranked: Vec<_> = scores
+        .iter()
+        .filter(|(_, scores)| scores.len() == count)
+        .map(|(name, scores)| (geometric_mean(scores.iter().copied()), *name, scores))
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     for (total, name, scores) in ranked {
-        let mut row = vec![none(); count + 2];
-        row[0] = Entrant::label(name);
-        for &(index, score) in scores {
-            row[index + 1] = format!("{score:.2}");
-        }
-        row[count + 1] = total.map_or_else(none, |total| format!("{total:.2}"));
-        table.rows.push(row);
+        let scores = scores.iter().chain([&total]).map(|score| format!("{score:.2}"));
+        table.rows.push([Entrant::label(name)].into_iter().chain(scores).collect());
     }
     table
 }

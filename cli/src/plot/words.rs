@@ -21,6 +21,9 @@ pub(super) fn short(value: f64) -> String {
 
 /// A time in seconds, in the unit that suits it, to about three digits.
 pub(super) fn seconds(value: f64) -> String {
+    if value <= 0.0 {
+        return "0 s".to_owned();
+    }
     let (value, unit) = match value {
         value if value >= 0.9995 => (value, "s"),
         value if value >= 0.000_999_5 => (value * 1e3, "ms"),
@@ -124,8 +127,11 @@ mod tests {
 
     #[test]
     fn times_come_in_the_unit_that_suits_them() {
-        let times = [0.000_05, 0.0102, 0.1, 0.2, 1.5, 75.0, 1234.0];
-        assert_eq!(times.map(seconds), ["50 µs", "10.2 ms", "100 ms", "200 ms", "1.5 s", "75 s", "1,234 s"]);
+        let times = [0.0, 0.000_05, 0.0102, 0.1, 0.2, 1.5, 75.0, 1234.0];
+        assert_eq!(
+            times.map(seconds),
+            ["0 s", "50 µs", "10.2 ms", "100 ms", "200 ms", "1.5 s", "75 s", "1,234 s"]
+        );
     }
 
     #[test]
