@@ -80,7 +80,8 @@ impl LineReader for Intervals {
             _ => start,
         };
         out.step(Step {
-            start: Some((start * 1e9) as i64),
+            // Written to the millisecond or microsecond; a double of this size holds no finer.
+            start: Some((start * 1e6).round() as i64 * 1_000),
             seconds: length.max(0.0),
             completed: counts.total() as f64,
             latency_ms: self.latency(&counts),
