@@ -149,4 +149,7 @@ fn interval_logs_with_tags_are_read() {
     let seen = inspect(&text);
     assert_eq!((seen.format.name(), seen.steps.len()), ("hdrhistogram", 2));
     assert_eq!(seen.steps[0].start, Some(1_441_812_279_601_000_000));
+
+    let impossible = text.replace("Tag=A,0.127", "99999999999999999999");
+    assert_eq!(inspect(&impossible).steps[0].start, None);
 }
