@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::reading::Reading;
-use crate::record::{Item, Outcome, Record, Step, StepLatency};
+use crate::record::{Item, Outcome, Record, Status, Step, StepLatency};
 
 pub(crate) use requests::{Request, Requests};
 pub(crate) use windows::{Window, Windows};
@@ -29,8 +29,9 @@ pub struct Digest {
     pub(crate) without_latency: u64,
     pub(crate) errors: u64,
     pub(crate) nested: u64,
-    pub(crate) outcomes: BTreeMap<Outcome, u64>,
-    pub(crate) statuses: BTreeMap<String, u64>,
+    outcomes: [u64; Outcome::ALL.len()],
+    codes: Vec<(i32, u64)>,
+    words: BTreeMap<String, u64>,
     pub(crate) first_stamp: Option<i64>,
     pub(crate) last_stamp: Option<i64>,
     last_seen: Option<i64>,
@@ -111,8 +112,8 @@ impl Digest {
         self.records += 1;
         self.errors += u64::from(record.error);
         self.nested += u64::from(record.nested);
-        *self.outcomes.entry(record.outcome).or_default() += 1;
-        self.status(record);
+        self.outcomes[record.outcome as usize] += 1;
+        self.status(&record.status);
         if let Some(stamp) = record.stamp {
             self.first_stamp = Some(self.first_stamp.map_or(stamp, |first| first.min(stamp)));
             self.last_stamp = Some(self.last_stamp.map_or(stamp, |last| last.max(stamp)));
@@ -135,15 +136,44 @@ impl Digest {
         self.requests.add(request);
     }
 
-    fn status(&mut self, record: &Record) {
-        let text = record.status.to_string();
-        if let Some(count) = self.statuses.get_mut(&text) {
-            *count += 1;
-        } else if self.statuses.len() < MAX_STATUSES {
-            self.statuses.insert(text, 1);
-        } else {
-            *self.statuses.entry("other".to_owned()).or_default() += 1;
+    fn status(&mut self, status: &Status) {
+        if let Status::Code(code) = status {
+            if let Some((_, count)) = self.codes.iter_mut().find(|(known, _)| known == code) {
+                *count += 1;
+                return;
+            }
+            if self.codes.len() < MAX_STATUSES {
+                self.codes.push((*code, 1));
+                return;
+            }
         }
+        let word = match status {
+            Status::Text(word)
+                if self.words.len() < MAX_STATUSES || self.words.contains_key(word.as_ref()) =>
+            {
+                word
+            }
+            Status::Absent => "",
+            _ => "other",
+        };
+        match self.words.get_mut(word) {
+            Some(count) => *count += 1,
+            None => drop(self.words.insert(word.to_owned(), 1)),
+        }
+    }
+
+    /// How often each outcome occurred.
+    pub fn outcomes(&self) -> BTreeMap<Outcome, u64> {
+        Outcome::ALL
+            .into_iter()
+            .map(|outcome| (outcome, self.outcomes[outcome as usize]))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    }
+
+    /// How often each status occurred, as written.
+    pub fn statuses(&self) -> BTreeMap<String, u64> {
+        self.codes.iter().map(|(code, n)| (code.to_string(), *n)).chain(self.words.clone()).collect()
     }
 
     /// The latency of all requests that have one.

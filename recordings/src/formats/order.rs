@@ -56,13 +56,14 @@ pub(crate) fn unit(stamps: &[i64], values: &[u64], candidates: &[Unit]) -> (Unit
     if stamps.len() < ENOUGH {
         return (usual, Evidence::Assumed);
     }
-    let slack = if stamps.iter().all(|s| s % 1_000_000_000 == 0) { 1_000_000_000 } else { 2_000_000 };
+    let slack: i64 = if stamps.iter().all(|s| s % 1_000_000_000 == 0) { 1_000_000_000 } else { 2_000_000 };
     let disorder_in = |unit: Unit| {
         let ends = stamps
             .iter()
             .zip(values)
             .map(|(stamp, value)| stamp.saturating_add_unsigned(value.saturating_mul(unit.nanos())));
-        disorder(ends, slack)
+        // Values were cut to whole units, as the stamps were to whole seconds.
+        disorder(ends, slack.saturating_add_unsigned(unit.nanos()))
     };
     let of_usual = disorder_in(usual);
     let better = candidates[1..]

@@ -81,6 +81,12 @@ impl Clock {
     }
 }
 
+/// Nanoseconds of an instant in seconds as a double. Doubles of this size hold no more than about a microsecond.
+pub(crate) fn of_seconds(seconds: f64) -> Option<i64> {
+    let micros = (seconds * 1e6).round();
+    (micros.abs() < 9e15).then(|| micros as i64 * 1_000)
+}
+
 /// The unit of a number since the epoch, told by its magnitude: instants between 1986 and 2286.
 pub(crate) fn epoch_unit(text: &[u8]) -> Option<Unit> {
     let number = Decimal::parse(text, b'.')?;

@@ -13,10 +13,11 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Files whose folder is not named for their format.
-const OTHER_FORMAT: &[(&str, &str)] = &[("lab_ramp_raw.csv.gz", "generic_csv")];
+const OTHER_FORMAT: &[(&str, &str)] = &[("lab_ramp_raw.csv", "generic_csv")];
 
 /// Everything that differs.
 pub(crate) fn check(file: &str, entry: &Value, result: Result<Inspection, ReadError>) -> Vec<String> {
+    let file = file.strip_suffix(".gz").unwrap_or(file);
     if let Some((_, reason)) = REFUSED.iter().find(|(name, _)| *name == file) {
         return match result {
             Ok(read) => vec![format!("was read as {} and should have been refused", read.format)],

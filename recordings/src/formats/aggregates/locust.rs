@@ -12,6 +12,7 @@ use crate::formats::tables::{Head, RowReader, Table};
 use crate::formats::{Format, LineReader, Lines, Probe, Recognised};
 use crate::input::Sample;
 use crate::options::Options;
+use crate::quantity::instant::of_seconds;
 use crate::reading::Output;
 use crate::record::{Step, StepLatency};
 
@@ -97,7 +98,7 @@ impl RowReader for History {
             // Totals that shrink have been reset.
             if count > 0.0 && now.time > last.time {
                 out.step(Step {
-                    start: Some((last.time * 1e9) as i64),
+                    start: of_seconds(last.time),
                     seconds: now.time - last.time,
                     completed: count,
                     errors: (now.failures - last.failures).max(0.0),
@@ -206,7 +207,7 @@ impl LineReader for Workers {
             latency_ms.mean = Some(sum(|entry| entry.total_response_time) / requests);
         }
         out.step(Step {
-            start: Some((start * 1e9) as i64),
+            start: of_seconds(start),
             // The last request's stamp is a whole second.
             seconds: (end + 1.0 - start).max(1.0),
             completed: requests,

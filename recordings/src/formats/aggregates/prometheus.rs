@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::formats::{Format, LineReader, Lines, Probe, Recognised};
 use crate::input::Sample;
 use crate::options::Options;
-use crate::quantity::instant::Style;
+use crate::quantity::instant::{Style, of_seconds};
 use crate::reading::Output;
 use crate::record::{Step, StepLatency};
 
@@ -227,7 +227,7 @@ impl Scrapes {
             match (last.time, now.time) {
                 (Some(before), Some(after)) if after > before => {
                     let step = self.step(last, &now, after - before);
-                    out.step(Step { start: Some((before * 1e9) as i64), ..step });
+                    out.step(Step { start: of_seconds(before), ..step });
                 }
                 (Some(_), Some(_)) => out.bad(now.line, "a scrape no later than the one before"),
                 _ => {}

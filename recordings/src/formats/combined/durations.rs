@@ -227,7 +227,10 @@ fn unit_of_whole(column: &Column<'_>, stamps: &[i64]) -> (Unit, Evidence) {
 /// The size of the answer, which is a number too: the column right after the status, when it is whole.
 fn is_size(column: &Column<'_>, status: &Place) -> bool {
     match (&column.place, status) {
-        (Place::After(at), Place::After(status)) => *at <= status + 1,
+        (Place::After(at), Place::After(status)) => {
+            let whole = column.texts().all(|text| text == b"-" || text.iter().all(u8::is_ascii_digit));
+            *at < *status || (*at == status + 1 && whole)
+        }
         _ => false,
     }
 }

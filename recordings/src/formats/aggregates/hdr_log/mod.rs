@@ -10,6 +10,7 @@ use crate::formats::{Format, LineReader, Lines, Probe, Recognised};
 use crate::input::Sample;
 use crate::options::Options;
 use crate::quantity::Unit;
+use crate::quantity::instant::of_seconds;
 use crate::reading::{Evidence, Output};
 use crate::record::{Step, StepLatency};
 
@@ -80,7 +81,7 @@ impl LineReader for Intervals {
             _ => start,
         };
         out.step(Step {
-            start: Some((start * 1e9) as i64),
+            start: of_seconds(start),
             seconds: length.max(0.0),
             completed: counts.total() as f64,
             latency_ms: self.latency(&counts),

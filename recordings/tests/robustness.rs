@@ -1,0 +1,199 @@
+//! No bytes make a reader panic, run away or invent numbers: arbitrary ones, and recordings that have been cut,
+//! shuffled and overwritten.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use goodput_recordings::{FieldMap, Inspection, Item, Options, ReadError, Recording};
+use proptest::prelude::*;
+
+/// The first kilobytes of every fixture, decompressed.
+fn seeds() -> &'static [Vec<u8>] {
+    static SEEDS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    SEEDS.get_or_init(|| {
+        let mut seeds = Vec::new();
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")];
+        while let Some(folder) = folders.pop() {
+            let mut entries: Vec<_> =
+                std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+            entries.sort();
+            for path in entries {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.file_name().is_some_and(|name| name != "README.md" && name != "expected.json")
+                {
+                    let mut text = Vec::new();
+                    let file = std::fs::read(&path).unwrap();
+                    let plain = std::io::Read::read_to_end(
+                        &mut flate2::read::MultiGzDecoder::new(&file[..]),
+                        &mut text,
+                    );
+                    if plain.is_err() && text.is_empty() {
+                        text = file;
+                    }
+                    text.truncate(6_000);
+                    seeds.push(text);
+                }
+            }
+        }
+        assert!(seeds.len() > 40);
+        seeds
+    })
+}
+
+/// One change to a recording.
+#[derive(Clone, Debug)]
+enum Change {
+    Cut(prop::sample::Index),
+    Overwrite(prop::sample::Index, u8),
+    Insert(prop::sample::Index, Vec<u8>),
+    Remove(prop::sample::Index, usize),
+    RepeatLine(prop::sample::Index),
+    SwapLines(prop::sample::Index, prop::sample::Index),
+}
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let index = any::<prop::sample::Index>;
+    let odd = prop::sample::select(vec![
+        b"-1".to_vec(),
+        b"99999999999999999999".to_vec(),
+        b"1e308".to_vec(),
+        b"\"".to_vec(),
+        b"[".to_vec(),
+        b"\n".to_vec(),
+        b"\0".to_vec(),
+        b"\xff\xfe".to_vec(),
+        b"NaN".to_vec(),
+        b",,,,".to_vec(),
+        b"9999-12-31T23:59:59Z".to_vec(),
+        b"{\"a\":{\"a\":{\"a\":[".to_vec(),
+    ]);
+    let change = prop_oneof![
+        index().prop_map(Change::Cut),
+        (index(), any::<u8>()).prop_map(|(at, byte)| Change::Overwrite(at, byte)),
+        (index(), odd).prop_map(|(at, bytes)| Change::Insert(at, bytes)),
+        (index(), 1_usize..40).prop_map(|(at, count)| Change::Remove(at, count)),
+        index().prop_map(Change::RepeatLine),
+        (index(), index()).prop_map(|(a, b)| Change::SwapLines(a, b)),
+    ];
+    prop::collection::vec(change, 1..12)
+}
+
+fn apply(text: &mut Vec<u8>, change: &Change) {
+    if text.is_empty() {
+        return;
+    }
+    match change {
+        Change::Cut(at) => text.truncate(at.index(text.len())),
+        Change::Overwrite(at, byte) => {
+            let at = at.index(text.len());
+            text[at] = *byte;
+        }
+        Change::Insert(at, bytes) => {
+            let at = at.index(text.len());
+            text.splice(at..at, bytes.iter().copied());
+        }
+        Change::Remove(at, count) => {
+            let at = at.index(text.len());
+            let end = (at + count).min(text.len());
+            text.drain(at..end);
+        }
+        Change::RepeatLine(at) => {
+            let mut lines: Vec<Vec<u8>> = text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            let line = lines[at.index(lines.len())].clone();
+            lines.push(line);
+            *text = lines.concat();
+        }
+        Change::SwapLines(a, b) => {
+            let mut lines: Vec<Vec<u8>> = text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            let (a, b) = (a.index(lines.len()), b.index(lines.len()));
+            lines.swap(a, b);
+            *text = lines.concat();
+        }
+    }
+}
+
+/// Reads bytes and checks what must hold of any reading.
+fn check(bytes: &[u8], options: &Options) -> Result<(), TestCaseError> {
+    let recording = match Recording::new(bytes, options) {
+        Ok(recording) => recording,
+        Err(error) => {
+            prop_assert!(!error.to_string().is_empty());
+            return Ok(());
+        }
+    };
+    let (mut records, mut steps) = (0, 0);
+    let reading = recording.each(|item| match item {
+        Item::Request(_) => records += 1,
+        Item::Step(_) => steps += 1,
+    });
+    match reading {
+        Ok(reading) => {
+            prop_assert_eq!(reading.records, records);
+            prop_assert_eq!(reading.steps, steps);
+            prop_assert!(records + steps > 0);
+        }
+        Err(ReadError::NoRecords { .. }) => prop_assert_eq!(records + steps, 0),
+        Err(error) => prop_assert!(!error.to_string().is_empty()),
+    }
+    if let Ok(seen) = Inspection::read(bytes, options) {
+        if let Some(latency) = seen.latency_ms {
+            let ordered = [latency.min, latency.p50, latency.p90, latency.p99, latency.max];
+            prop_assert!(ordered.windows(2).all(|pair| pair[0] <= pair[1]), "{ordered:?}");
+            prop_assert!(latency.mean.is_finite());
+        }
+        if let Some(concurrency) = seen.concurrency {
+            prop_assert!(concurrency.mean_in_flight.is_finite() && concurrency.mean_in_flight >= 0.0);
+        }
+        let json = serde_json::to_string(&seen);
+        prop_assert!(json.is_ok());
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_recordings_do_no_harm(seed in any::<prop::sample::Index>(), changes in changes()) {
+        let mut text = seed.get(seeds()).clone();
+        for change in &changes {
+            apply(&mut text, change);
+        }
+        check(&text, &Options::default())?;
+    }
+
+    #[test]
+    fn two_recordings_in_one_file_do_no_harm(a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
+        let text = [a.get(seeds()).as_slice(), b.get(seeds()).as_slice()].concat();
+        check(&text, &Options::default())?;
+    }
+
+    #[test]
+    fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..400), magic in 0_usize..6) {
+        let starts: [&[u8]; 6] = [b"", b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"\x00\x00\x00\x00\x063.12.1", b"{\"", b"HIST"];
+        let text = [starts[magic], &bytes].concat();
+        check(&text, &Options::default())?;
+    }
+
+    #[test]
+    fn whatever_the_user_says_about_a_file_does_no_harm(
+        seed in any::<prop::sample::Index>(),
+        time in "[a-zA-Z_0-9-]{0,12}",
+        latency in "-?[0-9]{1,2}",
+        mark in prop::sample::select(vec![b'.', b',']),
+        delimiter in prop::option::of(any::<u8>()),
+        format in any::<prop::sample::Index>(),
+        named in any::<bool>(),
+    ) {
+        let fields = FieldMap {
+            time: named.then_some(time),
+            latency: Some(latency),
+            decimal_mark: Some(mark),
+            delimiter,
+            ..FieldMap::default()
+        };
+        let format = named.then(|| *format.get(goodput_recordings::Format::ALL));
+        check(seed.get(seeds()).as_slice(), &Options { format, fields, arrivals_only: named })?;
+    }
+}
