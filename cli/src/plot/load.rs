@@ -106,13 +106,8 @@ pub(super) fn draw(curves: &LoadCurves, title: &str) -> String {
     }
     canvas.text(LEFT + width / 2.0, TOP + HEIGHT + 31.0, "", Anchor::Middle, "offered load, of capacity");
     canvas.line("capacity", &[Some(at(0.0, 0.0)), Some(at(1.0, 1.0)), Some(at(most, 1.0))]);
-    canvas.text(
-        at(0.0, 0.0).0 + 8.0,
-        at(0.0, 1.0).1 - 6.0,
-        "small",
-        Anchor::Start,
-        "all that could be served",
-    );
+    let (end, height) = at(most, 1.0);
+    canvas.text(end - 8.0, height - 6.0, "", Anchor::End, "all that could be served");
     let ends: Vec<f64> =
         curves.curves.iter().map(|curve| at(0.0, curve.goodput.last().copied().unwrap_or(0.0)).1).collect();
     let names = spread(&ends, TOP + 4.0, TOP + HEIGHT);
