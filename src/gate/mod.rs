@@ -39,6 +39,20 @@ use crate::{Clock, GateConfig, Refusal, Request, SystemClock};
 /// The shared door of a service: admits as many requests as the limiter allows, and refuses or queues the rest.
 ///
 /// Clones are handles to the same gate.
+///
+/// In flight never exceeds the limit, but for a single request that weighs more than the limit and runs alone, and for
+/// what was in flight already when the limit was lowered: that drains, and nobody is admitted until there is room
+/// again. A limit above 2³¹ − 1 counts as that.
+///
+/// # Memory ordering
+///
+/// Admissions, releases and changes of the limit happen in one order, on which all threads agree. What a thread did
+/// before it released a token happens before what another does after an admission that came later in this order: with a
+/// limit of 1, a gate orders as a mutex does. A refusal orders nothing: it may rest on what the gate was like a moment
+/// ago, as may [`Gate::limit`] and [`Gate::in_flight`].
+///
+/// No lock is taken and nothing is allocated on the way in or out while nobody waits. The limiter runs on the thread
+/// whose release closes a window, after its place was freed; other threads go on meanwhile.
 pub struct Gate<C: Clock = SystemClock> {
     shared: Arc<Shared<C>>,
 }
@@ -147,7 +161,7 @@ impl<C: Clock> Gate<C> {
         self.shared.config()
     }
 
-    /// Requests that may be in flight.
+    /// Requests that may be in flight. At most 2³¹ − 1.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.shared.occupancy().limit()

@@ -6,8 +6,12 @@ use super::{admitted::Entry, shared::Shared};
 use crate::{Clock, Outcome};
 
 /// One admitted request. Released exactly once: by [`Token::release`], or by drop, which counts as
-/// [`Outcome::Cancelled`], or as [`Outcome::Overload`] if the [deadline](crate::Request::deadline) of the request has
-/// passed: its caller went away because it took too long.
+/// [`Outcome::Cancelled`] and teaches the limiter nothing, also when its holder panics or its future is dropped; or as
+/// [`Outcome::Overload`] if the [deadline](crate::Request::deadline) of the request has passed: its caller went away
+/// because it took too long.
+///
+/// A token that is forgotten ([`std::mem::forget`], a cycle of `Arc`s) is never released: its place stays taken, and
+/// the limit is in effect lower by its weight. Nothing else breaks.
 #[must_use = "dropping a token at once frees its place again"]
 pub struct Token<'gate, C: Clock> {
     shared: &'gate Shared<C>,
