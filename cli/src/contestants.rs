@@ -21,22 +21,18 @@ pub(crate) struct Contestant {
 
 /// Everyone: each algorithm with its defaults but for wide bounds, with its own bounds where they are narrower
 /// (`_stock`), the classic ones in windows of a second, and four constant limits as controls.
-pub(crate) fn contestants() -> Vec<Contestant> {
+pub(crate) fn contestants() -> Result<Vec<Contestant>, InvalidContestant> {
     let mut everyone = Vec::new();
-    for algorithm in Algorithm::all_defaults() {
-        if matches!(algorithm, Algorithm::Fixed(_)) {
-            continue;
-        }
-        let name = algorithm.name();
-        everyone.extend(Contestant::parse(name));
-        let stock = Contestant { name: format!("{name}_stock"), algorithm };
-        if everyone.last().is_none_or(|wide| wide.algorithm != stock.algorithm) {
-            everyone.push(stock);
-        }
+    for name in Algorithm::NAMES.iter().filter(|&&name| name != "fixed") {
+        let (wide, stock) = (Contestant::parse(name)?, Contestant::parse(&format!("{name}_stock"))?);
+        let differs = wide.algorithm != stock.algorithm;
+        everyone.push(wide);
+        everyone.extend(differs.then_some(stock));
     }
-    let controls = ["vegas_win", "gradient_win", "fixed:10", "fixed:50", "fixed:200", "fixed:1000"];
-    everyone.extend(controls.into_iter().filter_map(|name| Contestant::parse(name).ok()));
-    everyone
+    for name in ["vegas_win", "gradient_win", "fixed:10", "fixed:50", "fixed:200", "fixed:1000"] {
+        everyone.push(Contestant::parse(name)?);
+    }
+    Ok(everyone)
 }
 
 impl Contestant {
@@ -186,4 +182,83 @@ fn split_outside_brackets(text: &str) -> Vec<&str> {
     pieces.push(&text[start..]);
     pieces.retain(|piece| !piece.trim().is_empty());
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(contestant: &Contestant) -> Table {
+        to_table(&contestant.algorithm).unwrap()
+    }
+
+    fn problem(text: &str) -> String {
+        Contestant::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn everyone_can_be_read_and_no_two_have_the_same_name() {
+        let everyone = contestants().unwrap();
+        let mut names: Vec<_> = everyone.iter().map(|contestant| contestant.name.as_str()).collect();
+        for algorithm in Algorithm::NAMES.iter().filter(|&&name| name != "fixed") {
+            assert!(names.contains(algorithm), "{algorithm}");
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), everyone.len());
+    }
+
+    #[test]
+    fn bounds_are_widened_unless_they_are_given_or_stock() {
+        let bounds = |text: &str| {
+            let table = table(&Contestant::parse(text).unwrap());
+            (table["min"].as_integer().unwrap(), table["max"].as_integer().unwrap())
+        };
+        assert_eq!(bounds("aimd"), (1, 20_000));
+        assert_eq!(bounds("aimd_stock"), (20, 200));
+        assert_eq!(bounds("aimd:max=500"), (1, 500));
+        let config: Algorithm = toml::from_str("algorithm = \"aimd\"").unwrap();
+        assert_eq!(Contestant::parse_stock("aimd").unwrap().algorithm, config);
+        let inner = table(&Contestant::parse("vegas_win").unwrap())["inner"].clone();
+        assert_eq!(inner["algorithm"].as_str(), Some("vegas"));
+        assert_eq!(inner["max"].as_integer(), Some(20_000));
+    }
+
+    #[test]
+    fn settings_are_read_as_in_a_config_file_and_texts_need_no_quotation_marks() {
+        let given = Contestant::parse("aimd:backoff_ratio=0.5,timeout=30ms").unwrap();
+        let quoted = Contestant::parse("aimd:backoff_ratio=0.5,timeout=\"30ms\"").unwrap();
+        assert_eq!(given.algorithm, quoted.algorithm);
+        let table = table(&given);
+        assert_eq!(table["backoff_ratio"].as_float(), Some(0.5));
+        assert_eq!(table["timeout"].as_str(), Some("30ms"));
+        let nested = Contestant::parse("windowed:windowing.min_window=100ms,inner.algorithm=vegas").unwrap();
+        let nested = to_table(&nested.algorithm).unwrap();
+        assert_eq!(nested["windowing"]["min_window"].as_str(), Some("100ms"));
+        assert_eq!(nested["inner"]["algorithm"].as_str(), Some("vegas"));
+    }
+
+    #[test]
+    fn a_list_is_cut_where_a_new_name_begins() {
+        let names = |text: &str| -> Vec<String> {
+            Contestant::parse_list(text).unwrap().into_iter().map(|contestant| contestant.name).collect()
+        };
+        assert_eq!(names("aimd,fixed:50"), ["aimd", "fixed:50"]);
+        assert_eq!(names("aimd:max=9,initial=3,vegas"), ["aimd:max=9,initial=3", "vegas"]);
+        assert_eq!(
+            names("vegas:alpha={ whole_log10_times = 2 },max=90,fixed:1"),
+            ["vegas:alpha={ whole_log10_times = 2 },max=90", "fixed:1"]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert!(problem("amid").contains("unknown variant `amid`, expected one of `aimd`"));
+        assert!(problem("aimd:maximum=5").contains("unknown field `maximum`"));
+        assert!(problem("aimd:max=0").contains("`max` must be at least `min`"));
+        assert!(problem("aimd:max=many").contains("expected usize"), "{}", problem("aimd:max=many"));
+        assert!(problem("aimd:5").contains("`5` is not a setting; write name=value"));
+        assert!(problem("fixed:0").contains("`limit` must be at least 1"));
+        assert!(problem("").contains("unknown variant"));
+    }
 }

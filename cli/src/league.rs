@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::{
     contestants::Contestant,
     failure::Failure,
-    memory::{KnownOracle, Memory, key},
+    memory::{KnownOracle, Memory},
 };
 
 /// How everyone did, in the order of the contestants.
@@ -50,7 +50,7 @@ pub(crate) fn play(
 
 /// The oracle of a scenario: remembered, if the world is still the same, or else searched for.
 pub(crate) fn oracle(scenario: &Scenario, seed: u64, memory: &Memory) -> Result<Oracle, Failure> {
-    let key = key(scenario, seed, &"oracle");
+    let key = Memory::oracle_key(scenario, seed);
     if let Some(known) = memory.oracle(&key) {
         let oracle = Oracle::play(scenario, seed, known.limits())?;
         if KnownOracle::of(&oracle) == known {
@@ -79,7 +79,7 @@ impl Match<'_> {
     ) -> Result<Vec<Score>, Failure> {
         let keys: Vec<_> = contestants
             .iter()
-            .map(|contestant| key(self.scenario, self.seed, &contestant.algorithm))
+            .map(|contestant| memory.score_key(self.scenario, self.seed, &contestant.algorithm))
             .collect();
         let known: Vec<_> = keys.iter().map(|key| memory.score(key)).collect();
         if known.iter().all(Option::is_some) {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::Args;
+use goodput::algorithms::Algorithm;
 use goodput_simulator::{Oracle, Scenario, score::Score};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
@@ -38,6 +39,7 @@ impl Place {
 /// score is found again by scenario, seed and algorithm, and only by the very program that worked it out.
 #[derive(Debug)]
 pub(crate) struct Memory {
+    program: String,
     oracles: Lines<KnownOracle>,
     scores: Lines<Score>,
 }
@@ -73,10 +75,22 @@ impl Memory {
     /// Opens or founds the memory in a folder.
     pub(crate) fn open(folder: &Path) -> Result<Self, Failure> {
         fs::create_dir_all(folder).map_err(Failure::file(folder))?;
+        let program = this_program()?;
         Ok(Self {
             oracles: Lines::open(folder.join("oracles.jsonl"), "1")?,
-            scores: Lines::open(folder.join("scores.jsonl"), &this_program()?)?,
+            scores: Lines::open(folder.join("scores.jsonl"), &program)?,
+            program,
         })
+    }
+
+    /// The key of an oracle.
+    pub(crate) fn oracle_key(scenario: &Scenario, seed: u64) -> String {
+        key(&(content(scenario), seed))
+    }
+
+    /// The key of a score. It names this program, in case another one writes into the same folder meanwhile.
+    pub(crate) fn score_key(&self, scenario: &Scenario, seed: u64, algorithm: &Algorithm) -> String {
+        key(&(&self.program, content(scenario), seed, algorithm))
     }
 
     pub(crate) fn oracle(&self, key: &str) -> Option<KnownOracle> {
@@ -96,12 +110,15 @@ impl Memory {
     }
 }
 
+/// All of a scenario that matters to a run.
+fn content(scenario: &Scenario) -> Scenario {
+    Scenario { name: String::new(), about: String::new(), ..scenario.clone() }
+}
+
 /// A key for everything that these values say.
-pub(crate) fn key(scenario: &Scenario, seed: u64, rest: &impl Serialize) -> String {
-    let content = Scenario { name: String::new(), about: String::new(), ..scenario.clone() };
-    // Settings hold nothing that JSON could not say.
-    let text = serde_json::to_vec(&(content, seed, rest)).unwrap_or_default();
-    hex(&Sha256::digest(text))
+fn key(of: &impl Serialize) -> String {
+    // Scenarios and settings hold nothing that JSON could not say.
+    hex(&Sha256::digest(serde_json::to_vec(of).unwrap_or_default()))
 }
 
 /// Lines of `[key, value]` after a first line that says for which version they hold.

@@ -121,7 +121,7 @@ impl Arguments {
 
     fn contestants(&self) -> Result<Vec<Contestant>, Failure> {
         if self.algorithm.is_empty() {
-            return Ok(contestants());
+            return Ok(contestants()?);
         }
         let mut named = Vec::new();
         for list in &self.algorithm {

@@ -48,6 +48,12 @@ pub(crate) struct Arguments {
 
 pub(crate) fn simulate(arguments: &Arguments) -> Result<(), Failure> {
     let scenario = Scenario::read(&arguments.file)?;
+    if arguments.algorithm.is_none() && scenario.open_doors() > 0 {
+        return Err(Failure::Arguments(format!(
+            "{}: a door has no limiter; say which one to try, as --algorithm vegas, or write it into the file",
+            arguments.file.display()
+        )));
+    }
     let wants_oracle = arguments.algorithm.as_deref() == Some("oracle");
     let oracle = if scenario.open_doors() > 0 && (wants_oracle || !arguments.no_oracle) {
         Some(league::oracle(&scenario, arguments.seed, &Memory::open(&arguments.cache.folder())?)?)
