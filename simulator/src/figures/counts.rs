@@ -25,6 +25,8 @@ pub struct Counts {
     pub met_outage: u64,
     /// Attempts that were at the service at the end, longer than the deadline.
     pub stuck: u64,
+    /// Latencies of good and late answers together, from sending to answer, in nanoseconds.
+    pub latency_ns: u64,
     /// Work that was done, in nanoseconds of work as the service did it.
     pub done_ns: u64,
     /// Work that was done for answers that came too late.
@@ -45,6 +47,7 @@ impl Counts {
         self.dropped += other.dropped;
         self.met_outage += other.met_outage;
         self.stuck += other.stuck;
+        self.latency_ns = self.latency_ns.saturating_add(other.latency_ns);
         self.done_ns += other.done_ns;
         self.wasted_ns += other.wasted_ns;
     }

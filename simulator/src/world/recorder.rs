@@ -227,6 +227,7 @@ impl Recorder {
         let good = flight.awaited && latency <= self.deadline;
         self.count(flight.part, flight.class, |counts| {
             counts.done_ns += work;
+            counts.latency_ns = counts.latency_ns.saturating_add(latency);
             if good {
                 counts.good += 1;
             } else {
