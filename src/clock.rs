@@ -1,7 +1,7 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -15,17 +15,19 @@ pub trait Clock: fmt::Debug + Send + Sync {
     fn now(&self) -> Instant;
 }
 
-/// The operating system's monotonic clock, counted from the clock's creation.
+/// The operating system's monotonic clock. All of a process count from the same origin, the creation of the first, so
+/// that a deadline at one gate means the same at another.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
     origin: std::time::Instant,
 }
 
 impl SystemClock {
-    /// A clock that starts at zero now.
+    /// The clock.
     #[must_use]
     pub fn new() -> Self {
-        Self { origin: std::time::Instant::now() }
+        static ORIGIN: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+        Self { origin: *ORIGIN }
     }
 }
 
@@ -46,7 +48,8 @@ impl Default for SystemClock {
     }
 }
 
-/// The processor's time stamp counter, counted from the clock's creation: several times as fast as [`SystemClock`].
+/// The processor's time stamp counter: several times as fast as [`SystemClock`]. All of a process count from the same
+/// origin, the creation of the first, so that a deadline at one gate means the same at another.
 ///
 /// Where the processor has none that runs evenly, this is the operating system's clock. The first in a process takes
 /// up to 200 ms to calibrate. Against the system's clock it drifts by some millionths, as calibration is not exact.
@@ -59,12 +62,11 @@ pub struct TscClock {
 
 #[cfg(feature = "quanta")]
 impl TscClock {
-    /// A clock that starts at zero now.
+    /// The clock.
     #[must_use]
     pub fn new() -> Self {
-        let counter = quanta::Clock::new();
-        let origin = counter.raw();
-        Self { counter, origin }
+        static ORIGIN: LazyLock<u64> = LazyLock::new(|| quanta::Clock::new().raw());
+        Self { origin: *ORIGIN, counter: quanta::Clock::new() }
     }
 }
 
@@ -111,5 +113,18 @@ impl Clock for ManualClock {
     #[inline]
     fn now(&self) -> Instant {
         Instant::from_nanos(self.nanos.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_means_the_same_on_every_clock_of_the_system() {
+        let (first, second) = (SystemClock::new(), SystemClock::new());
+        let before = first.now();
+        assert!(second.now() >= before);
+        assert_eq!(first.origin, second.origin);
     }
 }

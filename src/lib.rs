@@ -32,6 +32,8 @@
 //! | [`client`] | the other side of the door: retries, budgets, throttle |
 //! | [`producer`] | push-back for producers that can wait |
 //! | [`load`] | a load signal, and optional work that goes first |
+//! | [`observe`] | what the operator sees: signals, metrics, events |
+//! | `reload` | a config file that is watched, behind the feature `toml` |
 //! | `middleware` | gates as tower layers, behind features |
 
 pub mod child;
@@ -47,10 +49,13 @@ pub mod load;
 #[cfg(feature = "tower")]
 pub mod middleware;
 mod never;
+pub mod observe;
 mod outcome;
 pub mod priority;
 pub mod producer;
 pub mod refusal;
+#[cfg(feature = "toml")]
+pub mod reload;
 mod request;
 pub mod share;
 mod sync;
@@ -63,7 +68,7 @@ pub use config::GateConfig;
 pub use criticality::Criticality;
 #[cfg(feature = "tokio")]
 pub use gate::TimedAcquire;
-pub use gate::{Acquire, Gate, GateBuilder, OwnedToken, Snapshot, TimedDecision, Token};
+pub use gate::{Acquire, Gate, GateBuilder, MoveCounts, OwnedToken, Snapshot, TimedDecision, Token};
 pub use goodput_algorithms as algorithms;
 pub use key::Key;
 pub use outcome::Outcome;

@@ -93,6 +93,16 @@ impl Request {
         self
     }
 
+    /// What is asked of the gate of another host that is called on its behalf: deadline, criticality, continuation, tenant
+    /// and cohort stay; weight, partition and bypass are matters of this gate.
+    #[must_use]
+    pub const fn handed_on(mut self) -> Self {
+        self.weight = 1;
+        self.partition = None;
+        self.bypass = false;
+        self
+    }
+
     /// The same, as a health check or control call.
     #[must_use]
     pub const fn bypassing(mut self) -> Self {

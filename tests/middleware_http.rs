@@ -7,12 +7,18 @@ use std::{
     pin::Pin,
     sync::Mutex,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use goodput::{
-    Gate, Outcome, Refusal, Request,
-    middleware::{GateLayer, GuardedBody, Http, SharedToken, WhenFull, http::HoldUntil},
+    Criticality, Gate, Outcome, Refusal, Request,
+    deadline::DeadlineHeader,
+    middleware::{
+        GateLayer, GuardedBody, Http, SharedToken, WhenFull,
+        http::{ByHeaders, HoldUntil, NextHop, REFUSAL_HEADER},
+    },
+    refusal::{Answers, RefusalStatus},
 };
 use http::{HeaderMap, Method, Response};
 use http_body::{Body, Frame, SizeHint};
@@ -257,7 +263,8 @@ fn http_and_grpc_callers_are_refused_in_their_own_language() {
     assert_eq!(refused.headers()["goodput-refusal"], "limit_reached");
     assert!(refused.body().is_end_stream());
 
-    let refused = exchange(Http::new().refuse_with_429(), &gate, http::Request::new(()), response());
+    let answers = Answers { overload_status: RefusalStatus::TooManyRequests, ..Answers::default() };
+    let refused = exchange(Http::new().answers(answers), &gate, http::Request::new(()), response());
     assert_eq!(refused.status(), 429);
 
     let call = http::Request::builder().header("content-type", GRPC).body(()).unwrap();
@@ -287,6 +294,61 @@ fn the_refusal_of_an_inner_gate_teaches_the_outer_one_nothing() {
     drop(taken);
     assert_ready_ok!(task::spawn(service.call(http::Request::new(()))).poll());
     assert_eq!(outer_ledger.ended(&outer), Ended { cancelled: 1, success: 1, ..Ended::default() });
+}
+
+/// An answer as a gate in another process gives it.
+fn refused_behind() -> Response<Empty<Bytes>> {
+    Response::builder().status(503).header(REFUSAL_HEADER, "limit_reached").body(Empty::new()).unwrap()
+}
+
+#[test]
+fn the_refusal_of_a_gate_in_another_process_teaches_a_server_nothing_and_a_client_something() {
+    let (server, ledger) = gate(10);
+    let passed_on = exchange(Http::new(), &server, http::Request::new(()), refused_behind());
+    assert_eq!(passed_on.status(), 503);
+    drop(passed_on);
+    assert_eq!(ledger.ended(&server), Ended { cancelled: 1, ..Ended::default() });
+
+    let (client, ledger) = gate(10);
+    drop(exchange(Http::new().for_client(), &client, http::Request::new(()), refused_behind()));
+    assert_eq!(ledger.ended(&client), Ended { overload: 1, ..Ended::default() });
+}
+
+#[test]
+fn a_deadline_and_a_criticality_go_through_a_server_to_the_host_it_calls() {
+    let (server, _) = gate(1);
+    let (client, _) = gate(1);
+    let criticality = http::HeaderName::from_static("x-criticality");
+    let deadline = DeadlineHeader::XEnvoyExpectedRqTimeoutMs;
+    let read = ByHeaders::new().deadline(deadline.clone()).criticality(criticality.clone());
+    let next_hop =
+        NextHop::new().deadline(deadline, Duration::from_secs(1)).unwrap().criticality(criticality);
+
+    let (heard, mut hears) = mpsc::unbounded_channel();
+    let host = move |request: http::Request<()>| {
+        heard.send(request.headers().clone()).unwrap();
+        std::future::ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())))
+    };
+    let call =
+        GateLayer::speaking(Http::new().for_client().read(ByHeaders::new()).next_hop(next_hop), client);
+    let call = ServiceBuilder::new().layer(call).service_fn(host);
+    let handler = move |incoming: http::Request<()>| {
+        let asked = *incoming.extensions().get::<Request>().unwrap();
+        call.clone().call(http::Request::builder().extension(asked).body(()).unwrap())
+    };
+    let serve = GateLayer::speaking(Http::new().read(read).share_request(), server);
+    let mut service = ServiceBuilder::new().layer(serve).service_fn(handler);
+
+    let incoming = http::Request::builder()
+        .header("x-envoy-expected-rq-timeout-ms", "3600000")
+        .header("x-criticality", "sheddable")
+        .body(())
+        .unwrap();
+    assert_ready_ok!(task::spawn(service.call(incoming)).poll());
+    let headers = hears.try_recv().unwrap();
+    let left: u64 = headers["x-envoy-expected-rq-timeout-ms"].to_str().unwrap().parse().unwrap();
+    assert!(left <= 3_599_000, "{left}");
+    assert_eq!(headers["x-criticality"], Criticality::Sheddable.as_str());
 }
 
 #[test]

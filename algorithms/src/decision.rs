@@ -72,6 +72,21 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons, for whoever lists them.
+    pub const ALL: [Self; 11] = [
+        Self::Growing,
+        Self::AppLimited,
+        Self::Holding,
+        Self::Undecided,
+        Self::QueueBuilding,
+        Self::Overload,
+        Self::Probing,
+        Self::Measured,
+        Self::Starting,
+        Self::ServiceShift,
+        Self::Set,
+    ];
+
     /// The reason as one lower-case word, as metrics and tables label it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

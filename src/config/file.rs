@@ -76,7 +76,7 @@ impl ConfigError {
         Self { line, problem: Cow::Owned(format!("`{path}`: {problem}")), field: Some(Cow::Owned(path)) }
     }
 
-    fn of_settings(error: InvalidSettings, text: &str) -> Self {
+    pub(crate) fn of_settings(error: InvalidSettings, text: &str) -> Self {
         let offset = Place::of(text, &error.field).offset;
         let problem = Cow::Owned(error.to_string());
         Self { line: Some(line_of(text, offset)), field: Some(error.field), problem }

@@ -66,7 +66,10 @@ impl<C: Clock> Future for Acquire<C> {
             }
         };
         self.waits = None;
-        Poll::Ready(settled.map(|entry| OwnedToken::new(Arc::clone(&self.shared), entry)))
+        Poll::Ready(match settled {
+            Ok(entry) => Ok(OwnedToken::new(Arc::clone(&self.shared), entry)),
+            Err(refusal) => Err(self.shared.tell(&self.request, refusal)),
+        })
     }
 }
 

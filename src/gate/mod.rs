@@ -30,7 +30,7 @@ pub use self::timed::TimedAcquire;
 pub use self::{
     acquire::Acquire,
     builder::GateBuilder,
-    snapshot::{Snapshot, TimedDecision},
+    snapshot::{MoveCounts, Snapshot, TimedDecision},
     token::{OwnedToken, Token},
 };
 use self::{builder::OnDecision, shared::Shared};
@@ -98,7 +98,7 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit, or is refused by a rule.
     #[inline]
     pub fn try_acquire_for(&self, request: &Request) -> Result<Token<'_, C>, Refusal> {
-        let entry = self.shared.try_admit(request)?;
+        let entry = self.shared.try_admit(request).map_err(|refusal| self.shared.tell(request, refusal))?;
         Ok(Token::new(&self.shared, entry))
     }
 
@@ -109,7 +109,7 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit.
     #[inline]
     pub fn try_acquire_owned(&self, request: &Request) -> Result<OwnedToken<C>, Refusal> {
-        let entry = self.shared.try_admit(request)?;
+        let entry = self.shared.try_admit(request).map_err(|refusal| self.shared.tell(request, refusal))?;
         Ok(OwnedToken::new(Arc::clone(&self.shared), entry))
     }
 

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::atomic::Ordering};
 use goodput_algorithms::{Instant, Latencies, Limiter, State, Window, WindowRule};
 
 use super::{
-    TimedDecision,
+    MoveCounts, TimedDecision,
     door::Door,
     hint::Hint,
     stripe::{Collected, Stripe},
@@ -111,6 +111,7 @@ pub(super) struct Observer {
     /// Stripes with samples in the last collection, at least 1.
     busy_stripes: u64,
     decisions: VecDeque<TimedDecision>,
+    moves: MoveCounts,
 }
 
 impl Observer {
@@ -131,6 +132,7 @@ impl Observer {
             any_late: false,
             busy_stripes: 1,
             decisions: VecDeque::with_capacity(REMEMBERED_DECISIONS),
+            moves: MoveCounts::default(),
         };
         observer.start_window(now);
         observer.publish(sources.watch);
@@ -147,6 +149,10 @@ impl Observer {
 
     pub(super) fn decisions(&self) -> Vec<TimedDecision> {
         self.decisions.iter().copied().collect()
+    }
+
+    pub(super) fn moves(&self) -> MoveCounts {
+        self.moves
     }
 
     /// Everything since the gate was built, and how many requests were admitted.
@@ -212,6 +218,9 @@ impl Observer {
         let previous_limit = self.limiter.limit();
         let decision = self.limiter.update(&self.window);
         let decision = TimedDecision { at: now, previous_limit, decision };
+        if decision.moved() {
+            self.moves.add(decision.decision.reason, 1);
+        }
         if self.decisions.len() == REMEMBERED_DECISIONS {
             self.decisions.pop_front();
         }

@@ -13,6 +13,8 @@ use super::{
     stripes::{Stripes, Writer},
     tallies::Tallies,
 };
+#[cfg(feature = "tracing")]
+use crate::observe::events;
 use crate::{
     Clock, Criticality, GateConfig, Outcome, Refusal, RefusalReason, Request,
     priority::CriticalityShares,
@@ -66,6 +68,8 @@ pub(crate) struct Shared<C> {
     pub(super) desk: Mutex<Desk>,
     pub(super) config: Mutex<GateConfig>,
     on_decision: Option<OnDecision>,
+    #[cfg(feature = "tracing")]
+    refusal_sampler: events::RefusalSampler,
 }
 
 impl<C: Clock> Shared<C> {
@@ -88,6 +92,8 @@ impl<C: Clock> Shared<C> {
             desk: Mutex::new(Desk::new(builder.room, builder.classes)),
             config: Mutex::new(builder.config),
             on_decision: builder.on_decision,
+            #[cfg(feature = "tracing")]
+            refusal_sampler: events::RefusalSampler::default(),
         };
         shared.publish_rules(&lock(&shared.config));
         shared
@@ -232,13 +238,29 @@ impl<C: Clock> Shared<C> {
         let now = self.clock.now();
         let mut observer = lock(&self.observer);
         let previous = observer.replace(limiter, now, self.sources());
+        #[cfg(feature = "tracing")]
+        let limits = (previous.limit(), observer.limit());
         self.follow_limiter(observer, now);
         drop(previous);
+        #[cfg(feature = "tracing")]
+        events::replaced(&self.name, limits.0, limits.1);
+    }
+
+    /// Tells whoever listens of a refusal that is about to be handed out.
+    #[inline]
+    pub(super) fn tell(&self, request: &Request, refusal: Refusal) -> Refusal {
+        #[cfg(feature = "tracing")]
+        self.refusal_sampler.refused(&self.name, request, &refusal, || self.clock.now());
+        #[cfg(not(feature = "tracing"))]
+        let _ = request;
+        refusal
     }
 
     fn look_with(&self, mut observer: MutexGuard<'_, Observer>, now: Instant, at_completion: bool) {
         let Some(decision) = observer.look(now, at_completion, self.sources()) else { return };
         self.follow_limiter(observer, now);
+        #[cfg(feature = "tracing")]
+        events::decided(&self.name, &decision);
         if let Some(listener) = &self.on_decision {
             listener(&decision);
         }
@@ -297,7 +319,8 @@ impl<C: Clock> Shared<C> {
         drop(desk);
         let mut observer = lock(&self.observer);
         let (totals, admitted) = observer.totals(now, self.sources());
-        let (decisions, state) = (observer.decisions(), observer.limiter_state());
+        let (decisions, moves) = (observer.decisions(), observer.moves());
+        let state = observer.limiter_state();
         drop(observer);
         let occupancy = self.occupancy();
         Snapshot {
@@ -314,6 +337,7 @@ impl<C: Clock> Shared<C> {
             observe_only: self.rules.0.flags().has(Flags::OBSERVE_ONLY),
             would_have_refused: self.tallies.would_have_refused.counts(),
             would_have_waited: self.tallies.would_have_waited(),
+            moves,
             decisions,
             state,
         }

@@ -3,21 +3,28 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use goodput_algorithms::Instant;
 use http::{Extensions, Method, Response as HttpResponse};
 use reqwest::{Body, Request as ClientRequest, Response, ResponseBuilderExt, Url};
 use reqwest_middleware::{Error, Middleware, Next, Result};
 
 use super::{
     Classify, GuardedBody, ReadRequest, Unmarked, WhenFull,
-    http::{ByStatus, Held, status_outcome},
+    http::{ByHeaders, ByStatus, Held, NextHop, status_outcome},
 };
-use crate::{Clock, Gate, Outcome, SystemClock};
+use crate::{Clock, Gate, Outcome, Request, SystemClock};
 
 /// Limits how many requests a client has under way.
 ///
 /// The token is held to the end of the response's body, its error, or its drop; who drops a body unread has seen all
-/// it wanted, and the status stands. A refusal is [`Error::Middleware`] with a [`Refusal`](crate::Refusal) inside. Put it nearer to the client than anything that
-/// retries: attempts are then admitted and timed one by one, and none holds a place while it waits for the next.
+/// it wanted, and the status stands. A refusal is [`Error::Middleware`] with a [`Refusal`](crate::Refusal) inside. Put
+/// it nearer to the client than anything that retries: attempts are then admitted and timed one by one, and none holds a
+/// place while it waits for the next.
+///
+/// A call that is made on behalf of an incoming request says so by an extension, as
+/// `client.get(url).with_extension(incoming)` with the [`Request`](crate::Request) that
+/// [`Http::share_request`](super::Http::share_request) left in that request's own extensions: its deadline and
+/// criticality then count here, rather than what is read from the call, and [`GateMiddleware::next_hop`] passes them on.
 ///
 /// ```
 /// use goodput::{Gate, middleware::GateMiddleware};
@@ -33,13 +40,14 @@ pub struct GateMiddleware<R = Unmarked, K = ByStatus, C: Clock = SystemClock> {
     when_full: WhenFull,
     read: R,
     classify: K,
+    next_hop: Option<NextHop>,
 }
 
 impl<C: Clock> GateMiddleware<Unmarked, ByStatus, C> {
     /// All requests alike; outcomes by status, and a time-out is an overload.
     #[must_use]
     pub const fn new(gate: Gate<C>) -> Self {
-        Self { gate, when_full: WhenFull::Wait, read: Unmarked, classify: ByStatus }
+        Self { gate, when_full: WhenFull::Wait, read: Unmarked, classify: ByStatus, next_hop: None }
     }
 }
 
@@ -54,14 +62,23 @@ impl<R, K, C: Clock> GateMiddleware<R, K, C> {
     /// The same with another way to read requests: a closure `Fn(&reqwest::Request, Instant) -> Request`.
     #[must_use]
     pub fn read<Q>(self, read: Q) -> GateMiddleware<Q, K, C> {
-        GateMiddleware { gate: self.gate, when_full: self.when_full, read, classify: self.classify }
+        let Self { gate, when_full, classify, next_hop, .. } = self;
+        GateMiddleware { gate, when_full, read, classify, next_hop }
     }
 
     /// The same with another way to tell outcomes: a closure
     /// `Fn(&Result<reqwest::Response, reqwest_middleware::Error>) -> Outcome`.
     #[must_use]
     pub fn classify<L>(self, classify: L) -> GateMiddleware<R, L, C> {
-        GateMiddleware { gate: self.gate, when_full: self.when_full, read: self.read, classify }
+        let Self { gate, when_full, read, next_hop, .. } = self;
+        GateMiddleware { gate, when_full, read, classify, next_hop }
+    }
+
+    /// The same, telling the next hop how much time is left when a call is admitted, and how much it matters.
+    #[must_use]
+    pub fn next_hop(mut self, next_hop: NextHop) -> Self {
+        self.next_hop = Some(next_hop);
+        self
     }
 }
 
@@ -74,16 +91,22 @@ where
 {
     async fn handle(
         &self,
-        request: ClientRequest,
+        mut request: ClientRequest,
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
-        let asked = self.read.read(&request, self.gate.clock().now());
+        let asked = match extensions.get::<Request>() {
+            Some(incoming) => incoming.handed_on(),
+            None => self.read.read(&request, self.gate.clock().now()),
+        };
         let admission = match self.when_full {
             WhenFull::Wait => self.gate.acquire_timed(asked).await,
             WhenFull::Refuse => self.gate.try_acquire_owned(&asked),
         };
         let token = admission.map_err(Error::middleware)?;
+        if let Some(next_hop) = &self.next_hop {
+            next_hop.tell(request.headers_mut(), &asked, token.admitted_at());
+        }
         let is_head = request.method() == Method::HEAD;
         let answer = next.run(request, extensions).await;
         let outcome = self.classify.outcome(&answer);
@@ -102,7 +125,14 @@ impl<R, K, C: Clock> fmt::Debug for GateMiddleware<R, K, C> {
         f.debug_struct("GateMiddleware")
             .field("gate", &self.gate)
             .field("when_full", &self.when_full)
+            .field("next_hop", &self.next_hop)
             .finish_non_exhaustive()
+    }
+}
+
+impl ReadRequest<ClientRequest> for ByHeaders {
+    fn read(&self, request: &ClientRequest, now: Instant) -> Request {
+        self.read_parts(request.url().path(), request.headers(), &Extensions::new(), now)
     }
 }
 

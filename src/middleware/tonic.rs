@@ -8,9 +8,12 @@ use tonic::{Code, Status, TimeoutExpired, metadata::MetadataValue};
 
 use super::{
     Classify,
-    http::{ByStatus, refusal::whole_milliseconds},
+    http::{ByStatus, PUSHBACK_HEADER},
 };
-use crate::{Outcome, Refusal};
+use crate::{
+    Outcome, Refusal,
+    refusal::{Answers, GrpcCode},
+};
 
 /// [`ByStatus`]; an error behind which tonic's own time-out stands is an overload, any other a failure.
 ///
@@ -27,15 +30,18 @@ impl<B, E: Error + 'static> Classify<Response<B>, E> for ByStatusOrTimeout {
     }
 }
 
-/// `UNAVAILABLE`, with why and, where the gate can tell, how long to wait (`grpc-retry-pushback-ms`): for handlers
-/// and interceptors that ask a gate themselves.
+/// `UNAVAILABLE`, or `RESOURCE_EXHAUSTED` where the caller has too much, with why and, where the gate can tell, how long
+/// to wait ([`PUSHBACK_HEADER`]): for handlers and interceptors that ask a gate themselves.
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
-        let mut status = Self::new(Code::Unavailable, refusal.to_string());
-        if let Some(wait) = refusal.retry_after {
-            status
-                .metadata_mut()
-                .insert("grpc-retry-pushback-ms", MetadataValue::from(whole_milliseconds(wait)));
+        let answer = Answers::DEFAULT.grpc(&refusal, 0.0);
+        let code = match answer.code {
+            GrpcCode::ResourceExhausted => Code::ResourceExhausted,
+            GrpcCode::Unavailable => Code::Unavailable,
+        };
+        let mut status = Self::new(code, refusal.to_string());
+        if let Some(milliseconds) = answer.pushback_ms {
+            status.metadata_mut().insert(PUSHBACK_HEADER, MetadataValue::from(milliseconds));
         }
         status
     }

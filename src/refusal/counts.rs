@@ -37,6 +37,21 @@ impl RefusalCounts {
         all.map(|(reason, level)| (reason, level, self.of(reason, level))).filter(|&(_, _, count)| count > 0)
     }
 
+    pub(crate) fn merge(mut self, other: &Self) -> Self {
+        for (reason, criticality, count) in other.iter() {
+            self.add(reason, criticality, count);
+        }
+        self
+    }
+
+    /// What was added since `earlier`; nothing where that has more.
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+        for (now, before) in self.0.iter_mut().flatten().zip(earlier.0.iter().flatten()) {
+            *now = now.saturating_sub(*before);
+        }
+        self
+    }
+
     pub(crate) fn add(&mut self, reason: RefusalReason, criticality: Criticality, count: u64) {
         let place = &mut self.0[reason as usize][criticality as usize];
         *place = place.wrapping_add(count);

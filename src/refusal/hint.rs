@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use goodput_algorithms::InvalidSettings;
 
+use crate::share::Share;
+
 /// When another attempt is worth it: the queue ahead divided by the rate at which it drains, in whole seconds,
 /// rounded up, at least one.
 ///
@@ -25,21 +27,20 @@ pub fn retry_after(queue_ahead: u64, drain_per_second: f64) -> Result<Duration, 
     Ok(Duration::from_secs(seconds as u64))
 }
 
-/// A hint spread over `[hint, (1 + share) · hint]` by `random`, in whole seconds, so that those who are refused
-/// together do not come back together. Never earlier than the hint.
+/// A hint spread over `[hint, (1 + share) · hint]` by `random`, so that those who are refused together do not come back
+/// together. Never earlier than the hint.
 ///
 /// `random` lies within 0 and 1; what does not counts as the nearer of the two, and no number as 0.
 #[must_use]
-pub fn spread(hint: Duration, share: crate::share::Share, random: f64) -> Duration {
-    let seconds = hint.as_secs_f64();
-    let extra = seconds * share.as_f64() * if random.is_nan() { 0.0 } else { random.clamp(0.0, 1.0) };
-    Duration::from_secs((seconds + extra).ceil() as u64)
+pub fn spread(hint: Duration, share: Share, random: f64) -> Duration {
+    let random = if random.is_nan() { 0.0 } else { random.clamp(0.0, 1.0) };
+    let extra = Duration::try_from_secs_f64(hint.as_secs_f64() * share.as_f64() * random);
+    hint.saturating_add(extra.unwrap_or(Duration::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::share::Share;
 
     #[test]
     fn the_published_assertions_hold() {
@@ -67,8 +68,9 @@ mod tests {
         let half = Share::new(0.5).unwrap();
         assert_eq!(spread(hint, half, 0.0), hint);
         assert_eq!(spread(hint, half, 1.0), Duration::from_secs(15));
-        assert_eq!(spread(hint, half, 0.41), Duration::from_secs(13));
+        assert_eq!(spread(hint, half, 0.4), Duration::from_secs(12));
         assert_eq!(spread(hint, half, f64::NAN), hint);
         assert_eq!(spread(hint, half, 7.0), Duration::from_secs(15));
+        assert_eq!(spread(Duration::MAX, Share::ALL, 1.0), Duration::MAX);
     }
 }

@@ -9,7 +9,7 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    answer::{Answers, GrpcAnswer, GrpcCode, HttpAnswer, OVERLOADED_HEADER, OVERLOADED_VALUE, QuotaStatus},
+    answer::{Answers, GrpcAnswer, GrpcCode, HttpAnswer, OVERLOADED_HEADER, OVERLOADED_VALUE, RefusalStatus},
     counts::RefusalCounts,
     hint::{retry_after, spread},
 };

@@ -1,10 +1,12 @@
-//! HTTP and gRPC: outcomes by status, bodies that hold tokens, and what the refused are told.
+//! HTTP and gRPC: outcomes by status, bodies that hold tokens, what headers say, and what the refused are told.
 
 mod body;
+mod headers;
+mod next_hop;
 mod outcome;
-pub(super) mod refusal;
+mod refusal;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use goodput_algorithms::Instant;
 use http::{
@@ -15,26 +17,50 @@ use http_body::Body;
 pub(super) use self::body::Held;
 pub use self::{
     body::GuardedBody,
+    headers::ByHeaders,
+    next_hop::NextHop,
     outcome::{ByStatus, grpc_outcome, status_outcome},
-    refusal::{REFUSAL_HEADER, grpc_refusal, http_refusal},
+    refusal::{PUSHBACK_HEADER, REFUSAL_HEADER, grpc_refusal, http_refusal},
 };
 use super::{Classify, Protocol, ReadRequest, SharedToken, Unmarked};
-use crate::{Clock, Outcome, OwnedToken, Refusal, Request};
+use crate::{Clock, Outcome, OwnedToken, Refusal, Request, refusal::Answers};
 
 /// HTTP, and gRPC on it; a request says by its content type which of the two it is.
 ///
-/// The token is held to the end of the response's body, its error, or its drop. A body dropped before its end, as
-/// when a client disconnects, makes a cancelled request of a success; a status that says otherwise stands. A refused HTTP request is answered 503 with `retry-after`, a
-/// refused gRPC call `UNAVAILABLE` with `grpc-retry-pushback-ms`, where the gate can tell how long to wait. The
-/// [`Refusal`] itself is among the response's extensions.
-#[derive(Clone, Copy)]
+/// The token is held to the end of the response's body, its error, or its drop. A body dropped before its end, as when
+/// a client disconnects, makes a cancelled request of a success; a status that says otherwise stands. The refused are
+/// told as [`Answers`] say, and the [`Refusal`] itself is among the response's extensions.
+///
+/// An answer by another gate further behind, which is marked with [`REFUSAL_HEADER`], counts as cancelled, whatever its
+/// status says: no work was done, so that it teaches nothing, and two gates in line do not add up what they refuse. For
+/// a client the status stands: the host it calls has too much.
+#[derive(Clone)]
 pub struct Http<R = Unmarked, K = ByStatus> {
     read: R,
     classify: K,
     hold_until: HoldUntil,
     shares_token: bool,
-    refused_status: StatusCode,
-    early_drop: Outcome,
+    shares_request: bool,
+    answers: Answers,
+    next_hop: Option<Arc<NextHop>>,
+    role: Role,
+}
+
+/// On which side of the wire.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Role {
+    Server,
+    Client,
+}
+
+impl Role {
+    /// What becomes of a success whose body is dropped before its end.
+    const fn early_drop(self) -> Outcome {
+        match self {
+            Self::Server => Outcome::Cancelled,
+            Self::Client => Outcome::Success,
+        }
+    }
 }
 
 /// How long an admitted request holds its place.
@@ -50,8 +76,8 @@ pub enum HoldUntil {
 }
 
 impl Http {
-    /// All requests alike; outcomes by status ([`ByStatus`]); places held to the end of the body; 503 for the
-    /// refused.
+    /// All requests alike; outcomes by status ([`ByStatus`]); places held to the end of the body; 503 for the refused,
+    /// or 429 where the caller has too much ([`Answers::DEFAULT`]).
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -59,14 +85,17 @@ impl Http {
             classify: ByStatus,
             hold_until: HoldUntil::BodyEnd,
             shares_token: false,
-            refused_status: StatusCode::SERVICE_UNAVAILABLE,
-            early_drop: Outcome::Cancelled,
+            shares_request: false,
+            answers: Answers::DEFAULT,
+            next_hop: None,
+            role: Role::Server,
         }
     }
 }
 
 impl<R, K> Http<R, K> {
-    /// The same with another way to read requests: a closure `Fn(&http::Request<B>, Instant) -> Request`.
+    /// The same with another way to read requests: [`ByHeaders`], or a closure
+    /// `Fn(&http::Request<B>, Instant) -> Request`.
     #[must_use]
     pub fn read<Q>(self, read: Q) -> Http<Q, K> {
         Http {
@@ -74,8 +103,10 @@ impl<R, K> Http<R, K> {
             classify: self.classify,
             hold_until: self.hold_until,
             shares_token: self.shares_token,
-            refused_status: self.refused_status,
-            early_drop: self.early_drop,
+            shares_request: self.shares_request,
+            answers: self.answers,
+            next_hop: self.next_hop,
+            role: self.role,
         }
     }
 
@@ -89,16 +120,18 @@ impl<R, K> Http<R, K> {
             classify,
             hold_until: self.hold_until,
             shares_token: self.shares_token,
-            refused_status: self.refused_status,
-            early_drop: self.early_drop,
+            shares_request: self.shares_request,
+            answers: self.answers,
+            next_hop: self.next_hop,
+            role: self.role,
         }
     }
 
     /// The same for a client: a body that its reader drops before its end is a success if its status says so, since
-    /// the reader has seen all it wanted.
+    /// the reader has seen all it wanted; and what the host refuses says that the host has too much.
     #[must_use]
     pub fn for_client(mut self) -> Self {
-        self.early_drop = Outcome::Success;
+        self.role = Role::Client;
         self
     }
 
@@ -117,11 +150,38 @@ impl<R, K> Http<R, K> {
         self
     }
 
-    /// The same, with 429 and `RESOURCE_EXHAUSTED` for the refused instead of 503 and `UNAVAILABLE`.
+    /// The same, with the [`Request`] as it was read among the extensions of each admitted request. A handler hands it
+    /// on to the clients it calls, so that they know the deadline and the criticality of what they work for.
     #[must_use]
-    pub fn refuse_with_429(mut self) -> Self {
-        self.refused_status = StatusCode::TOO_MANY_REQUESTS;
+    pub fn share_request(mut self) -> Self {
+        self.shares_request = true;
         self
+    }
+
+    /// The same, telling the refused otherwise.
+    #[must_use]
+    pub fn answers(mut self, answers: Answers) -> Self {
+        self.answers = answers;
+        self
+    }
+
+    /// The same, telling the next hop how much time is left when a request is admitted, and how much it matters.
+    #[must_use]
+    pub fn next_hop(mut self, next_hop: NextHop) -> Self {
+        self.next_hop = Some(Arc::new(next_hop));
+        self
+    }
+
+    fn outcome<B, E>(&self, answer: &Result<Response<B>, E>) -> Outcome
+    where
+        K: Classify<Response<B>, E>,
+    {
+        match answer {
+            Ok(response) if self.role == Role::Server && response.headers().contains_key(REFUSAL_HEADER) => {
+                Outcome::Cancelled
+            }
+            answer => self.classify.outcome(answer),
+        }
     }
 }
 
@@ -130,6 +190,7 @@ impl<R, K> Http<R, K> {
 pub struct Note {
     is_grpc: bool,
     is_head: bool,
+    asked: Request,
 }
 
 /// What is held while a request is worked on.
@@ -157,20 +218,27 @@ where
     type Error = E;
 
     fn read(&self, request: &HttpRequest<A>, now: Instant) -> (Request, Note) {
-        let note = Note { is_grpc: is_grpc(request.headers()), is_head: request.method() == Method::HEAD };
-        (self.read.read(request, now), note)
+        let asked = self.read.read(request, now);
+        let is_head = request.method() == Method::HEAD;
+        (asked, Note { is_grpc: is_grpc(request.headers()), is_head, asked })
     }
 
     fn refused(&self, refusal: Refusal, note: Note) -> Result<Self::Response, E> {
         let head = if note.is_grpc {
-            grpc_refusal(&refusal, self.refused_status)
+            grpc_refusal(&refusal, &self.answers)
         } else {
-            http_refusal(&refusal, self.refused_status)
+            http_refusal(&refusal, &self.answers)
         };
         Ok(head.map(|()| GuardedBody::empty()))
     }
 
     fn admitted(&self, request: &mut HttpRequest<A>, token: OwnedToken<C>, note: Note) -> HeldExchange<C> {
+        if self.shares_request {
+            request.extensions_mut().insert(note.asked);
+        }
+        if let Some(next_hop) = &self.next_hop {
+            next_hop.tell(request.headers_mut(), &note.asked, token.admitted_at());
+        }
         let token = if self.shares_token {
             let shared = SharedToken::new(token);
             request.extensions_mut().insert(shared.clone());
@@ -186,7 +254,7 @@ where
         answer: Result<Response<B>, E>,
         HeldExchange { token, is_head }: HeldExchange<C>,
     ) -> Result<Self::Response, E> {
-        let outcome = self.classify.outcome(&answer);
+        let outcome = self.outcome(&answer);
         match answer {
             Ok(response)
                 if is_head || self.hold_until == HoldUntil::Head || has_no_body(response.status()) =>
@@ -194,7 +262,7 @@ where
                 token.release(outcome);
                 Ok(response.map(GuardedBody::free))
             }
-            Ok(response) => Ok(GuardedBody::guard(response, token, outcome, self.early_drop)),
+            Ok(response) => Ok(GuardedBody::guard(response, token, outcome, self.role.early_drop())),
             Err(error) => {
                 token.release(outcome);
                 Err(error)
@@ -218,7 +286,10 @@ impl<R, K> fmt::Debug for Http<R, K> {
         f.debug_struct("Http")
             .field("hold_until", &self.hold_until)
             .field("shares_token", &self.shares_token)
-            .field("refused_status", &self.refused_status)
+            .field("shares_request", &self.shares_request)
+            .field("answers", &self.answers)
+            .field("next_hop", &self.next_hop)
+            .field("role", &self.role)
             .finish_non_exhaustive()
     }
 }

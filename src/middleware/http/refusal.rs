@@ -1,40 +1,51 @@
-use std::time::Duration;
+use std::hash::{BuildHasher, RandomState};
 
 use http::{HeaderValue, Response, StatusCode, header};
 
-use crate::Refusal;
+use crate::{
+    Refusal,
+    refusal::{Answers, OVERLOADED_HEADER, OVERLOADED_VALUE},
+    share::Share,
+};
 
 /// The header that tells a refusal by a gate from an answer of the service. Its value is the reason.
 pub const REFUSAL_HEADER: &str = "goodput-refusal";
 
-/// What a refused HTTP request is told: the status, why ([`REFUSAL_HEADER`]), and in `retry-after`, in whole
-/// seconds rounded up and at least one, how long to wait, where the gate can tell.
+/// What a refused HTTP request is told: the status, why ([`REFUSAL_HEADER`]), in `retry-after` how long to wait, where
+/// the gate can tell, and in [`OVERLOADED_HEADER`] that another attempt can only do harm, where that is so.
 #[must_use]
-pub fn http_refusal(refusal: &Refusal, status: StatusCode) -> Response<()> {
+pub fn http_refusal(refusal: &Refusal, answers: &Answers) -> Response<()> {
+    let answer = answers.http(refusal, random(answers));
     let mut response = marked(refusal);
-    *response.status_mut() = status;
-    if let Some(wait) = refusal.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    let headers = response.headers_mut();
+    if let Some(seconds) = answer.retry_after_seconds {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if answer.do_not_retry {
+        headers.insert(OVERLOADED_HEADER, HeaderValue::from_static(OVERLOADED_VALUE));
     }
     response
 }
 
-/// What a refused gRPC call is told: HTTP status 200 and, already in the head, the gRPC status that corresponds to
-/// `status` (429: `RESOURCE_EXHAUSTED`, else `UNAVAILABLE`), a message, and in `grpc-retry-pushback-ms` how long to
-/// wait, where the gate can tell.
+/// What a refused gRPC call is told: HTTP status 200 and, already in the head, the gRPC status, a message, and in
+/// [`PUSHBACK_HEADER`] how long to wait, where the gate can tell, or not to try again.
 #[must_use]
-pub fn grpc_refusal(refusal: &Refusal, status: StatusCode) -> Response<()> {
-    let code = if status == StatusCode::TOO_MANY_REQUESTS { "8" } else { "14" };
+pub fn grpc_refusal(refusal: &Refusal, answers: &Answers) -> Response<()> {
+    let answer = answers.grpc(refusal, random(answers));
     let mut response = marked(refusal);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    headers.insert("grpc-status", HeaderValue::from_static(code));
+    headers.insert("grpc-status", HeaderValue::from(answer.code.as_i32()));
     headers.insert("grpc-message", HeaderValue::from_static(refusal.reason.as_str()));
-    if let Some(wait) = refusal.retry_after {
-        headers.insert("grpc-retry-pushback-ms", HeaderValue::from(whole_milliseconds(wait)));
+    if let Some(milliseconds) = answer.pushback_ms {
+        headers.insert(PUSHBACK_HEADER, HeaderValue::from(milliseconds));
     }
     response
 }
+
+/// Where gRPC says how many milliseconds to wait, or −1 for "do not retry" (gRFC A6).
+pub const PUSHBACK_HEADER: &str = "grpc-retry-pushback-ms";
 
 fn marked(refusal: &Refusal) -> Response<()> {
     let mut response = Response::new(());
@@ -43,51 +54,78 @@ fn marked(refusal: &Refusal) -> Response<()> {
     response
 }
 
-fn whole_seconds(wait: Duration) -> u64 {
-    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0)).max(1)
-}
-
-/// Rounded up; as gRPC wants it, in 31 bits.
-pub(crate) fn whole_milliseconds(wait: Duration) -> u32 {
-    let milliseconds = wait.as_nanos().div_ceil(1_000_000).min(u128::from(i32::MAX as u32));
-    u32::try_from(milliseconds).unwrap_or(u32::MAX)
+/// Within 0 and 1, and zero where nothing is to be spread.
+fn random(answers: &Answers) -> f64 {
+    if answers.spread == Share::NONE {
+        return 0.0;
+    }
+    // Each is keyed anew, so its hash of anything is as good as a random number.
+    let bits = RandomState::new().hash_one(0_u8);
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::RefusalReason;
 
-    fn refusal(retry_after: Option<Duration>) -> Refusal {
-        Refusal { reason: RefusalReason::QueueFull, limit: 3, in_flight: 3, retry_after }
+    fn refusal(reason: RefusalReason, retry_after: Option<Duration>) -> Refusal {
+        Refusal { reason, limit: 3, in_flight: 3, retry_after }
     }
 
     #[test]
-    fn the_wait_is_rounded_up_to_whole_seconds_and_never_to_none() {
-        for (wait_ms, seconds) in [(0, "1"), (1, "1"), (1_000, "1"), (1_001, "2"), (90_000, "90")] {
-            let refusal = refusal(Some(Duration::from_millis(wait_ms)));
-            let answer = http_refusal(&refusal, StatusCode::SERVICE_UNAVAILABLE);
-            assert_eq!(answer.status(), 503);
-            assert_eq!(answer.headers()["retry-after"], seconds);
-            assert_eq!(answer.headers()[REFUSAL_HEADER], "queue_full");
-        }
+    fn a_refused_request_hears_why_and_for_how_long() {
+        let refusal = refusal(RefusalReason::QueueFull, Some(Duration::from_millis(1_001)));
+        let answer = http_refusal(&refusal, &Answers::DEFAULT);
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers()["retry-after"], "2");
+        assert_eq!(answer.headers()[REFUSAL_HEADER], "queue_full");
+        assert!(!answer.headers().contains_key(OVERLOADED_HEADER));
     }
 
     #[test]
     fn a_wait_that_nobody_knows_is_not_made_up() {
-        let answer = http_refusal(&refusal(None), StatusCode::TOO_MANY_REQUESTS);
+        let refusal = refusal(RefusalReason::QuotaExceeded, None);
+        let answer = http_refusal(&refusal, &Answers::DEFAULT);
         assert_eq!(answer.status(), 429);
         assert!(!answer.headers().contains_key("retry-after"));
+        let answer = grpc_refusal(&refusal, &Answers::DEFAULT);
+        assert_eq!(answer.headers()["grpc-status"], "8");
+        assert!(!answer.headers().contains_key(PUSHBACK_HEADER));
+    }
+
+    #[test]
+    fn who_can_only_do_harm_by_another_attempt_is_told_so_in_both_protocols() {
+        let refusal = refusal(RefusalReason::DeadlineExpired, Some(Duration::from_secs(1)));
+        let answer = http_refusal(&refusal, &Answers::DEFAULT);
+        assert_eq!(answer.headers()[OVERLOADED_HEADER], OVERLOADED_VALUE);
+        assert!(!answer.headers().contains_key("retry-after"));
+        let answer = grpc_refusal(&refusal, &Answers::DEFAULT);
+        assert_eq!(answer.headers()[PUSHBACK_HEADER], "-1");
     }
 
     #[test]
     fn a_grpc_call_is_pushed_back_in_milliseconds() {
-        let refusal = refusal(Some(Duration::from_micros(1_500)));
-        let answer = grpc_refusal(&refusal, StatusCode::SERVICE_UNAVAILABLE);
+        let refusal = refusal(RefusalReason::QueueFull, Some(Duration::from_micros(1_500)));
+        let answer = grpc_refusal(&refusal, &Answers::DEFAULT);
         assert_eq!(answer.status(), 200);
         assert_eq!(answer.headers()["grpc-status"], "14");
-        assert_eq!(answer.headers()["grpc-retry-pushback-ms"], "2");
-        assert_eq!(grpc_refusal(&refusal, StatusCode::TOO_MANY_REQUESTS).headers()["grpc-status"], "8");
-        assert_eq!(whole_milliseconds(Duration::MAX), i32::MAX as u32);
+        assert_eq!(answer.headers()[PUSHBACK_HEADER], "2");
+    }
+
+    #[test]
+    fn spread_hints_differ_and_stay_within_their_share() {
+        let refusal = refusal(RefusalReason::QueueFull, Some(Duration::from_secs(1_000)));
+        let answers = Answers { spread: Share::ALL, ..Answers::DEFAULT };
+        let hints: Vec<u64> = (0..20)
+            .map(|_| {
+                http_refusal(&refusal, &answers).headers()["retry-after"].to_str().unwrap().parse().unwrap()
+            })
+            .collect();
+        assert!(hints.iter().all(|hint| (1_000..=2_000).contains(hint)), "{hints:?}");
+        // Twenty equal ones of a thousand: one in 10⁵⁷.
+        assert!(hints.iter().any(|hint| hint != &hints[0]), "{hints:?}");
     }
 }
