@@ -41,7 +41,7 @@
 //! timeouts, retries, arrivals, and last dispatch: who waits at a door and was woken asks again, and the service
 //! starts work. Events of one kind happen in the order in which they were set up. A completion in the very
 //! nanosecond of the timeout is in time. With [`Pool::starts`] at once, the service starts work as it arrives
-//! instead.
+//! instead; with [`Ties::AsPlanned`], retries and arrivals come as they were planned.
 
 mod comparison;
 mod figures;
