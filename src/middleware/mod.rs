@@ -1,6 +1,6 @@
 //! Gates as [tower] layers, for servers and for clients.
 //!
-//! [`GateLayer`] puts a [`Gate`](crate::Gate) in front of a service. What it does with a request, step by step,
+//! [`GateLayer`] puts a [`Gate`] in front of a service. What it does with a request, step by step,
 //! is a [`Protocol`]: [`Plain`] for any service at all, `Http` for HTTP and gRPC.
 //!
 //! * **Readiness is the inner service's alone.** `poll_ready` takes no place in the gate, so idle clones park no
