@@ -1,6 +1,6 @@
 //! Gates as [tower] layers, for servers and for clients.
 //!
-//! [`GateLayer`] puts a [`Gate`] in front of a service. What it does with a request, step by step,
+//! [`GateLayer`] puts a [`Gate`](crate::Gate) in front of a service. What it does with a request, step by step,
 //! is a [`Protocol`]: [`Plain`] for any service at all, `Http` for HTTP and gRPC.
 //!
 //! * **Readiness is the inner service's alone.** `poll_ready` takes no place in the gate, so idle clones park no
@@ -24,8 +24,6 @@
 //! | `reqwest` | `GateMiddleware` for reqwest clients |
 //!
 //! [tower]: https://docs.rs/tower
-
-use crate::{Clock, Gate, Request};
 
 #[cfg(feature = "axum")]
 mod axum;
@@ -58,15 +56,3 @@ pub use self::{
     service::{GateService, TowerCall},
     shared_token::SharedToken,
 };
-
-#[cfg(feature = "tokio")]
-type Waiting<C> = crate::TimedAcquire<C>;
-#[cfg(not(feature = "tokio"))]
-type Waiting<C> = crate::Acquire<C>;
-
-fn wait<C: Clock>(gate: &Gate<C>, request: Request) -> Waiting<C> {
-    #[cfg(feature = "tokio")]
-    return gate.acquire_timed(request);
-    #[cfg(not(feature = "tokio"))]
-    gate.acquire(request)
-}
