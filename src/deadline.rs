@@ -1,4 +1,9 @@
 //! Deadlines as headers carry them, from the caller and, reduced, to the next hop.
+//!
+//! A [`DeadlineHeader`] reads how much time is left ([`DeadlineHeader::parse`]), which with the gate's clock makes the
+//! [deadline](crate::Request::deadline) of a request: it is then refused at the door, dropped from the queue, or counted
+//! as overload when its token is dropped, as soon as nobody waits for its answer. What is left goes on to the next hop
+//! ([`DeadlineHeader::for_next_hop`]), less what is needed here.
 
 use std::time::Duration;
 

@@ -1,4 +1,8 @@
 //! A gate for each downstream host, route or tenant.
+//!
+//! One limit over several hosts lets the slow one starve the rest. [`KeyedGates`] makes a gate for each key on demand,
+//! with a limiter that learns that key alone, forgets those that are idle, and is bounded in number whoever chooses the
+//! keys.
 
 use std::{
     collections::{BTreeMap, HashMap},

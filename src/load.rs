@@ -1,4 +1,8 @@
 //! How loaded the service is, and which optional work to leave undone because of it.
+//!
+//! Before a request is refused, what it asks for can be made cheaper. [`Load`] turns what a gate looked like
+//! ([`LoadSample`]) into one number from 0 to 1 that rises fast and falls slowly. [`Degradation`] turns that number into
+//! a list of features that are off, in an order of one's own, with hysteresis.
 
 use std::time::Duration;
 

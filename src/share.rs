@@ -1,4 +1,8 @@
 //! Parts of a limit, in integers.
+//!
+//! A [`Share`] is a part of a whole in millionths, so that shares that are written down as decimals add up exactly. An
+//! [`Allowance`] is how much of a bound somebody may use: a share of it, all but a reserve, or a count. Both are written
+//! in config files as `docs/configuration.md` says.
 
 use std::fmt;
 

@@ -2,7 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
-use goodput_algorithms::InvalidSettings;
+use goodput_algorithms::{Algorithm, InvalidSettings};
+use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
 use super::GateConfig;
@@ -65,7 +66,9 @@ impl ConfigError {
         if problem.contains("a duration") {
             problem.push_str("; a time is a text with its unit, as \"20ms\" or \"1m 30s\"");
         }
-        let place = error.span().map(|span| Place::around(text, span.start).at_field_of(&problem, text));
+        let place = error.span().map(|span| {
+            Place::around(text, span.start).at_field_of(&problem, text).within_limiter(error, text)
+        });
         let Some(Place { path, offset }) = place else {
             return Self { line: None, field: None, problem: Cow::Owned(problem) };
         };
@@ -102,17 +105,8 @@ struct Place {
 impl Place {
     /// The innermost field whose name or value is at `offset`.
     fn around(text: &str, offset: usize) -> Self {
-        let mut place = Self { path: String::new(), offset };
-        let Ok(document) = DeTable::parse(text) else { return place };
-        let mut table = document.get_ref();
-        while let Some((key, value)) =
-            table.iter().find(|(key, value)| key.span().contains(&offset) || value.span().contains(&offset))
-        {
-            place.enter(key.get_ref(), key.span().start);
-            let DeValue::Table(inner) = value.get_ref() else { break };
-            table = inner;
-        }
-        place
+        let path = DeTable::parse(text).ok().and_then(|document| path_at(document.get_ref(), offset));
+        path.map_or(Self { path: String::new(), offset }, |path| Self::of(text, &path))
     }
 
     /// The field of that path, or the innermost table around it that is written down.
@@ -138,6 +132,22 @@ impl Place {
         if field.path == path { field } else { self }
     }
 
+    /// Which field of the limiter it is that an error is about. serde reads a table that says by a tag what it is as a
+    /// whole, and forgets where its fields stood; so the one is looked for without which that error is not made.
+    fn within_limiter(self, error: &toml::de::Error, text: &str) -> Self {
+        if self.path != "limiter" {
+            return self;
+        }
+        let Ok(mut document) = text.parse::<toml::Table>() else { return self };
+        let Some(toml::Value::Table(limiter)) = document.remove("limiter") else { return self };
+        let culprit = limiter.keys().filter(|name| *name != "algorithm").find(|name| {
+            let mut others = limiter.clone();
+            others.remove(*name);
+            Algorithm::deserialize(others).err().is_none_or(|other| other.message() != error.message())
+        });
+        culprit.map_or(self, |name| Self::of(text, &format!("limiter.{name}")))
+    }
+
     fn enter(&mut self, name: &str, offset: usize) {
         if !self.path.is_empty() {
             self.path.push('.');
@@ -145,6 +155,22 @@ impl Place {
         self.path.push_str(name);
         self.offset = offset;
     }
+}
+
+/// The span of a table is that of its header alone, so a field is looked for in all of them.
+fn path_at(table: &DeTable<'_>, offset: usize) -> Option<String> {
+    table.iter().find_map(|(key, value)| {
+        let inner = match value.get_ref() {
+            DeValue::Table(inner) => path_at(inner, offset),
+            _ => None,
+        };
+        let name = key.get_ref();
+        match inner {
+            Some(inner) => Some(format!("{name}.{inner}")),
+            None if key.span().contains(&offset) || value.span().contains(&offset) => Some(name.to_string()),
+            None => None,
+        }
+    })
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -7,8 +7,8 @@ use std::{
 
 use pin_project_lite::pin_project;
 
-use super::{GateLayer, Protocol, Waiting, WhenFull, wait};
-use crate::{Clock, Refusal};
+use super::{GateLayer, Protocol, WhenFull};
+use crate::{Clock, Gate, Refusal, Request};
 
 /// A service that waits for its one request to be admitted.
 pub trait Call<Req> {
@@ -137,6 +137,18 @@ where
         };
         f.debug_struct("ResponseFuture").field("state", &state).finish_non_exhaustive()
     }
+}
+
+#[cfg(feature = "tokio")]
+type Waiting<C> = crate::TimedAcquire<C>;
+#[cfg(not(feature = "tokio"))]
+type Waiting<C> = crate::Acquire<C>;
+
+fn wait<C: Clock>(gate: &Gate<C>, request: Request) -> Waiting<C> {
+    #[cfg(feature = "tokio")]
+    return gate.acquire_timed(request);
+    #[cfg(not(feature = "tokio"))]
+    gate.acquire(request)
 }
 
 const POLLED_AGAIN: &str = "a future that has given its answer must not be polled again";

@@ -25,8 +25,6 @@
 //!
 //! [tower]: https://docs.rs/tower
 
-use crate::{Clock, Gate, Request};
-
 #[cfg(feature = "axum")]
 mod axum;
 mod future;
@@ -58,15 +56,3 @@ pub use self::{
     service::{GateService, TowerCall},
     shared_token::SharedToken,
 };
-
-#[cfg(feature = "tokio")]
-type Waiting<C> = crate::TimedAcquire<C>;
-#[cfg(not(feature = "tokio"))]
-type Waiting<C> = crate::Acquire<C>;
-
-fn wait<C: Clock>(gate: &Gate<C>, request: Request) -> Waiting<C> {
-    #[cfg(feature = "tokio")]
-    return gate.acquire_timed(request);
-    #[cfg(not(feature = "tokio"))]
-    gate.acquire(request)
-}

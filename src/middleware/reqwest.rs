@@ -22,7 +22,7 @@ use crate::{Clock, Gate, Outcome, Request, SystemClock};
 /// place while it waits for the next.
 ///
 /// A call that is made on behalf of an incoming request says so by an extension, as
-/// `client.get(url).with_extension(incoming)` with the [`Request`](crate::Request) that
+/// `client.get(url).with_extension(incoming)` with the [`Request`] that
 /// [`Http::share_request`](super::Http::share_request) left in that request's own extensions: its deadline and
 /// criticality then count here, rather than what is read from the call, and [`GateMiddleware::next_hop`] passes them on.
 ///

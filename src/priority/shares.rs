@@ -18,13 +18,13 @@ use crate::{
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CriticalityShares {
-    /// For [`Criticality::CriticalPlus`].
+    /// For critical-plus requests, and for work already begun.
     pub critical_plus: Allowance,
-    /// For [`Criticality::Critical`].
+    /// For critical requests.
     pub critical: Allowance,
-    /// For [`Criticality::SheddablePlus`].
+    /// For sheddable-plus requests.
     pub sheddable_plus: Allowance,
-    /// For [`Criticality::Sheddable`].
+    /// For sheddable requests.
     pub sheddable: Allowance,
 }
 

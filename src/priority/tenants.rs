@@ -212,7 +212,7 @@ pub struct TenantSettings {
     pub max_tenants: usize,
     /// What a tenant may use at most, whether there is room or not. Default anything.
     pub quota: Quota,
-    /// Quotas of single tenants by name, in place of [`TenantSettings::quota`].
+    /// Quotas of single tenants by name, in place of `quota`.
     pub quotas: BTreeMap<String, Quota>,
 }
 
@@ -224,8 +224,9 @@ impl TenantSettings {
         if self.max_tenants == 0 {
             return Err(InvalidSettings::new("max_tenants", "must be at least 1, not 0"));
         }
-        for quota in self.quotas.values().chain([&self.quota]) {
-            quota.rate.as_ref().map_or(Ok(()), RateQuota::check)?;
+        self.quota.check().map_err(|error| error.within("quota"))?;
+        for (name, quota) in &self.quotas {
+            quota.check().map_err(|error| error.within(name).within("quotas"))?;
         }
         Ok(())
     }
@@ -253,6 +254,12 @@ pub struct Quota {
     /// Requests in a time. Default any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<RateQuota>,
+}
+
+impl Quota {
+    fn check(&self) -> Result<(), InvalidSettings> {
+        self.rate.as_ref().map_or(Ok(()), RateQuota::check).map_err(|error| error.within("rate"))
+    }
 }
 
 /// So many requests in a time, by weight: at most `burst` at once, and `requests + burst` in any stretch of `per`.
@@ -448,9 +455,9 @@ mod tests {
         for (settings, field) in [
             (TenantSettings { period: Duration::ZERO, ..TenantSettings::default() }, "period"),
             (TenantSettings { max_tenants: 0, ..TenantSettings::default() }, "max_tenants"),
-            (rate(0, minute, None), "requests"),
-            (rate(1, Duration::ZERO, None), "per"),
-            (rate(1, minute, Some(0)), "burst"),
+            (rate(0, minute, None), "quota.rate.requests"),
+            (rate(1, Duration::ZERO, None), "quota.rate.per"),
+            (rate(1, minute, Some(0)), "quota.rate.burst"),
         ] {
             assert_eq!(Tenants::new(settings).unwrap_err().field, field);
         }

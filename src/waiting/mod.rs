@@ -1,4 +1,21 @@
 //! How long a request may wait for room, and who goes first.
+//!
+//! A short queue rides out gusts that a limit alone would refuse; a long one only makes everybody late. So the queue of
+//! a gate ([`GateBuilder::waiting`](crate::GateBuilder::waiting), or the table `[waiting]` of a config file) is bounded
+//! in number and in time.
+//!
+//! * **Who may wait.** At most [`max_waiting`](WaitingSettings::max_waiting), the less critical only a part of that. A
+//!   more critical request takes the place of a less critical one. Nobody waits whose deadline has passed, or would pass
+//!   before his turn.
+//! * **Who goes first.** Work that was begun already, then the more critical; among equals as [`Order`] says. A heavy
+//!   request is not passed by light ones, for it would starve; one that waits for the share of its own criticality or
+//!   partition is, for it is not the limit that it waits for.
+//! * **For how long.** Until [`max_wait`](WaitingSettings::max_wait) or the deadline, whichever comes first; then it is
+//!   refused without having cost anything. With [`CoDelSettings`] a queue that stands, rather than absorb a gust, is cut
+//!   at its head.
+//!
+//! [`Gate::acquire`](crate::Gate::acquire) waits in such a room. [`WaitingRoom`] is the room by itself, as a state
+//! machine, for whoever has a queue of his own to keep.
 
 mod codel;
 mod drain;

@@ -102,7 +102,7 @@ impl WaitingSettings {
         if self.passed_over_at_most == 1 {
             return Err(InvalidSettings::new("passed_over_at_most", "must be 0 for never, or at least 2"));
         }
-        self.codel.as_ref().map_or(Ok(()), CoDelSettings::check)
+        self.codel.as_ref().map_or(Ok(()), CoDelSettings::check).map_err(|error| error.within("codel"))
     }
 }
 
