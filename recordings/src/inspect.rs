@@ -13,6 +13,7 @@ use crate::options::Options;
 use crate::reading::Reading;
 use crate::record::{Item, Outcome, Step, StepLatency};
 use crate::recording::Recording;
+use crate::workload::Workload;
 
 /// What was read of a recording.
 #[derive(Debug, Serialize)]
@@ -49,6 +50,8 @@ pub struct Inspection {
     /// Latency of a file of aggregates, where it can be told over all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step_latency_ms: Option<StepLatency>,
+    /// What the recording says about the service.
+    pub workload: Workload,
     /// What was assumed and skipped.
     pub reading: Reading,
 }
@@ -94,6 +97,7 @@ impl Inspection {
             concurrency: digest.concurrency(&reading),
             steps: digest.steps.clone(),
             step_latency_ms: digest.step_latency(&reading),
+            workload: Workload::of(digest, &reading),
             reading,
         }
     }

@@ -1,5 +1,6 @@
 //! Requests kept for later: all of them up to a million, then every second, every fourth, and so on.
 
+use super::tube;
 use crate::record::{Basis, Outcome, Record};
 
 /// Requests that are kept.
@@ -48,6 +49,16 @@ impl Request {
 
     pub(crate) fn latency(&self) -> Option<u64> {
         (self.latency != NO_DURATION).then_some(self.latency)
+    }
+
+    /// The same request, nothing of whose time is told apart.
+    pub(crate) fn as_a_whole(&self) -> Self {
+        Self { service: NO_DURATION, ..*self }
+    }
+
+    /// Whether the file tells the service's part of the latency.
+    pub(crate) fn has_service(&self) -> bool {
+        self.service != NO_DURATION
     }
 
     /// The stay in the service itself: the part that the file tells apart, which ends with the request, or all of it.
@@ -104,7 +115,7 @@ impl Requests {
     ///
     /// Stamps of ends: the k-th of n lines of a second goes to (k + ½)/n of it. Stamps of starts: a request ended
     /// between stamp + latency and a second later, no earlier than the lines before it and no later than those after
-    /// it; the middle of what is left is taken.
+    /// it; of all courses that this leaves the straightest is taken.
     pub(crate) fn refined(&self, basis: Basis) -> Vec<Request> {
         let mut requests = self.kept.clone();
         match basis {
@@ -135,20 +146,25 @@ fn spread_ends(requests: &mut [Request]) {
 }
 
 fn order_ends(requests: &mut [Request]) {
-    let mut latest = vec![i64::MAX; requests.len()];
+    let stamped: Vec<usize> = (0..requests.len()).filter(|&at| requests[at].end != NO_INSTANT).collect();
+    let mut latest = vec![0; stamped.len()];
     let mut bound = i64::MAX;
-    for (at, request) in requests.iter().enumerate().rev() {
-        if request.end != NO_INSTANT {
-            bound = bound.min(request.end + SECOND);
-        }
-        latest[at] = bound;
+    for (slot, &at) in latest.iter_mut().zip(&stamped).rev() {
+        bound = bound.min(requests[at].end.saturating_add(SECOND));
+        *slot = bound;
     }
-    let mut earliest = i64::MIN;
-    for (request, latest) in requests.iter_mut().zip(latest).filter(|(r, _)| r.end != NO_INSTANT) {
-        earliest = earliest.max(request.end);
-        // Lines that are out of order beyond a second leave no middle; they stay within their own second.
-        let middle = (earliest.min(latest) + latest) / 2;
-        let shift = (middle - request.end).clamp(0, SECOND - 1);
+    let mut earliest = Vec::with_capacity(stamped.len());
+    let mut bound = i64::MIN;
+    for (&at, latest) in stamped.iter().zip(&mut latest) {
+        bound = bound.max(requests[at].end);
+        // Lines that are out of order by more than a second leave no room: they stay in the middle of the conflict.
+        let low = if bound > *latest { i64::midpoint(bound, *latest) } else { bound };
+        *latest = (*latest).max(low);
+        earliest.push(low);
+    }
+    for (&at, end) in stamped.iter().zip(tube::straightest(&earliest, &latest)) {
+        let request = &mut requests[at];
+        let shift = (end - request.end).clamp(0, SECOND - 1);
         request.start += shift;
         request.end += shift;
     }

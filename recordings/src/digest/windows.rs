@@ -91,15 +91,24 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// The windows of some requests.
-    pub(crate) fn of<'r>(requests: impl Iterator<Item = &'r Request>) -> Self {
+    /// The windows of some requests. With `whole`, all of a request's time counts as its stay in the service, and not
+    /// only the part that the file tells apart from a proxy's queue.
+    pub(crate) fn of<'r>(requests: impl Iterator<Item = &'r Request>, whole: bool) -> Self {
         let mut windows = Self::default();
-        requests.for_each(|request| windows.add(request));
+        for request in requests {
+            windows.add(&if whole { request.as_a_whole() } else { *request });
+        }
         windows
     }
 
     pub(crate) fn length_s(&self) -> f64 {
         self.length as f64 / 1e9
+    }
+
+    /// Seconds from the beginning of the first window to an instant.
+    pub(crate) fn offset_s(&self, instant: i64) -> f64 {
+        let origin = i128::from(self.first) * i128::from(self.length);
+        (i128::from(instant) - origin) as f64 / 1e9
     }
 
     pub(crate) fn length_ns(&self) -> i64 {

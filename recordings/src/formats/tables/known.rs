@@ -237,6 +237,8 @@ impl KnownRows {
             return Ok(None);
         }
         let stamp = match self.stamp {
+            // A converted recording without stamps.
+            Some(_) if self.known.format == Format::Goodput && cell(self.stamp).is_empty() => None,
             Some(_) => Some(self.clock.read(cell(self.stamp)).ok_or("no time stamp")?),
             None => None,
         };

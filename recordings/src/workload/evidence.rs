@@ -1,0 +1,137 @@
+//! Whether a recording contains an overload, and so can tell the capacity: a bend in the curve of throughput is not
+//! enough, because slow requests pile up in flight without anybody waiting for anybody, and because a service may stall
+//! at any load.
+
+use super::arrivals::Waiting;
+use super::cells::Cell;
+use super::fit::{Fit, Fits};
+use super::interval::Estimate;
+
+/// How much better than a straight line a bend must be, about a χ² of one degree of freedom: one chance in ten thousand.
+const GAIN: f64 = 15.0;
+/// Completions that must have happened beyond the bend.
+const BEYOND: f64 = 40.0;
+/// How far beyond the bend counts as saturated, and how far below as free.
+const SATURATED: f64 = 1.25;
+const FREE: f64 = 0.75;
+
+/// Why the capacity cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Throughput grew with the requests in the service up to the most that there ever were.
+    NoOverload,
+    /// Too few requests or levels of load to see a curve.
+    TooLittle,
+    /// The number in flight rose because some requests are slow, and the typical one was as fast as ever.
+    SlowRequests,
+    /// Latency rose, and neither demand nor throughput were higher than at other times.
+    Stalls,
+    /// The throughput was clearly higher at other times: the service changed.
+    Changing,
+}
+
+/// An overload that was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Saturation {
+    pub(crate) fit: Fit,
+    pub(crate) capacity: Estimate,
+    pub(crate) peak: Estimate,
+    /// Whether there were cells below the bend, without which its place is only an upper bound.
+    pub(crate) seen_below: bool,
+}
+
+/// Looks for an overload. `typical` gives the median stay of the requests of cells with a number in the service between
+/// two bounds, in seconds.
+pub(crate) fn saturation(
+    cells: &[Cell],
+    waiting: Waiting,
+    typical: impl Fn(f64, f64) -> Option<f64>,
+) -> Result<Saturation, Doubt> {
+    let fits = Fits::of(cells).ok_or(Doubt::TooLittle)?;
+    let fit = fits.bent();
+    let (Some(capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
+    if fits.gain(&fit) < GAIN {
+        return Err(if cells.len() < 4 { Doubt::TooLittle } else { Doubt::NoOverload });
+    }
+    let beyond = sum(cells, peak.value * SATURATED, f64::INFINITY);
+    if beyond.completed < BEYOND || peak.high > most(cells) || capacity.high > capacity.value * 1.5 {
+        return Err(Doubt::NoOverload);
+    }
+    let free = sum(cells, 0.0, peak.value * FREE);
+    let seen_below = free.completed >= BEYOND / 2.0;
+    rises(&beyond, peak.value, &typical)?;
+    demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
+    steady(cells, capacity.value, fits.dispersion)?;
+    Ok(Saturation { fit, capacity, peak, seen_below })
+}
+
+/// What cells with a number in the service between two bounds hold together.
+#[derive(Default)]
+struct Sum {
+    seconds: f64,
+    completed: f64,
+    left: f64,
+    arrivals: f64,
+    in_service: f64,
+}
+
+fn sum(cells: &[Cell], from: f64, to: f64) -> Sum {
+    let mut sum = Sum::default();
+    for cell in cells.iter().filter(|cell| (from..to).contains(&cell.in_service) && cell.in_service > 0.0) {
+        sum.seconds += cell.seconds;
+        sum.completed += cell.completed;
+        sum.left += cell.completed + cell.censored;
+        sum.arrivals += cell.arrivals;
+        sum.in_service += cell.in_service * cell.seconds;
+    }
+    sum
+}
+
+/// The number in the service that was exceeded for 3 % of the time.
+fn most(cells: &[Cell]) -> f64 {
+    let mut levels: Vec<(f64, f64)> = cells.iter().flat_map(|cell| cell.levels.iter().copied()).collect();
+    levels.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let total: f64 = levels.iter().map(|(_, seconds)| seconds).sum();
+    let mut above = 0.0;
+    levels
+        .into_iter()
+        .find(|(_, seconds)| {
+            above += seconds;
+            above >= 0.03 * total
+        })
+        .map_or(0.0, |(n, _)| n)
+}
+
+/// Everybody has to wait in an overload, and not only a few slow requests: the typical stay has to grow about as the
+/// number in the service does.
+fn rises(beyond: &Sum, peak: f64, typical: &impl Fn(f64, f64) -> Option<f64>) -> Result<(), Doubt> {
+    let below = typical(0.0, peak * FREE).or_else(|| typical(0.0, peak * SATURATED));
+    let (Some(below), Some(above)) = (below, typical(peak * SATURATED, f64::INFINITY)) else { return Ok(()) };
+    let growth = beyond.in_service / beyond.seconds / peak;
+    if above / below < 1.0 + 0.4 * (growth - 1.0) { Err(Doubt::SlowRequests) } else { Ok(()) }
+}
+
+/// An overload needs demand: more throughput than at other times, more arrivals than the service finishes, or clients
+/// that always have a next request.
+fn demand(beyond: &Sum, free: &Sum, dispersion: f64, waiting: Waiting, seen_below: bool) -> Result<(), Doubt> {
+    let rate = |sum: &Sum| sum.completed / sum.seconds;
+    let error = |sum: &Sum| (dispersion * sum.completed).sqrt() / sum.seconds;
+    let higher = seen_below && {
+        let difference = rate(beyond) - rate(free);
+        difference > 0.08 * rate(beyond) && difference > 3.0 * error(beyond).hypot(error(free))
+    };
+    let excess = beyond.arrivals - beyond.left;
+    let pushed = excess > 0.05 * beyond.left && excess > 3.0 * (dispersion * beyond.left).sqrt();
+    if higher || pushed || waiting == Waiting::Closed { Ok(()) } else { Err(Doubt::Stalls) }
+}
+
+/// A capacity holds for the whole recording, or it is none.
+fn steady(cells: &[Cell], capacity: f64, dispersion: f64) -> Result<(), Doubt> {
+    let above = |cell: &&Cell| {
+        let expected = capacity * cell.seconds;
+        cell.completed > 1.1 * expected && cell.completed - expected > 4.0 * (dispersion * expected).sqrt()
+    };
+    let seconds: f64 = cells.iter().filter(above).map(|cell| cell.seconds).sum();
+    let all: f64 = cells.iter().filter(|cell| cell.completed > 0.0).map(|cell| cell.seconds).sum();
+    if seconds > 0.05 * all { Err(Doubt::Changing) } else { Ok(()) }
+}

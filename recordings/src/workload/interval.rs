@@ -1,0 +1,96 @@
+//! Numbers with their uncertainty.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::statistics::Statistics;
+
+/// An estimate with its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The best guess.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// An estimate whose interval reaches at least to its value.
+    pub(crate) fn new(value: f64, low: f64, high: f64) -> Self {
+        Self { value, low: low.min(value), high: high.max(value) }
+    }
+
+    /// The estimate times a positive number without uncertainty.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        Self { value: self.value * factor, low: self.low * factor, high: self.high * factor }
+    }
+
+    /// The product of two independent positive estimates, whose relative errors add up in squares.
+    pub(crate) fn product(self, other: Self) -> Self {
+        let value = self.value * other.value;
+        let relative = |a: f64, b: f64| a.hypot(b);
+        let below = relative(1.0 - self.low / self.value, 1.0 - other.low / other.value).min(1.0);
+        let above = relative(self.high / self.value - 1.0, other.high / other.value - 1.0);
+        Self::new(value, value * (1.0 - below), value * (1.0 + above))
+    }
+}
+
+/// The standard normal quantile that leaves 2.5 % above it.
+pub(crate) fn z95() -> f64 {
+    Normal::standard().inverse_cdf(0.975)
+}
+
+/// A share, with the interval of Wilson (1927).
+pub(crate) fn share(part: u64, all: u64) -> Estimate {
+    if all == 0 {
+        return Estimate { value: 0.0, low: 0.0, high: 1.0 };
+    }
+    let (n, p, z) = (all as f64, part as f64 / all as f64, z95());
+    let centre = (p + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+    Estimate::new(p, (centre - half).max(0.0), (centre + half).min(1.0))
+}
+
+/// A quantile of a sorted sample, with the interval between the order statistics that the binomial distribution
+/// (in its normal approximation) allows.
+pub(crate) fn quantile(sorted: &[f64], q: f64) -> Option<Estimate> {
+    let n = sorted.len() as f64;
+    let last = sorted.len().checked_sub(1)?;
+    let at = |rank: f64| sorted[(rank.max(0.0) as usize).min(last)];
+    let half = z95() * (n * q * (1.0 - q)).sqrt();
+    let rank = (q * n).ceil() - 1.0;
+    Some(Estimate::new(at(rank), at((rank - half).floor()), at((rank + half).ceil())))
+}
+
+/// The mean of a sample, with the interval of the central limit theorem.
+pub(crate) fn mean(sample: &[f64]) -> Option<Estimate> {
+    if sample.len() < 2 {
+        return sample.first().map(|only| Estimate::new(*only, 0.0, f64::MAX));
+    }
+    let mean = sample.iter().mean();
+    let error = sample.iter().std_dev() / (sample.len() as f64).sqrt();
+    Some(Estimate::new(mean, (mean - z95() * error).max(0.0), mean + z95() * error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Expected: Wilson's interval for 10 of 100, as published in Newcombe (1998), table I, rounds to 0.0552..0.1744.
+    #[test]
+    fn a_share_has_wilsons_interval() {
+        let share = share(10, 100);
+        assert!((share.low - 0.0552).abs() < 1e-4 && (share.high - 0.1744).abs() < 1e-4, "{share:?}");
+    }
+
+    #[test]
+    fn a_median_lies_within_its_order_statistics() {
+        let sample: Vec<f64> = (0..101).map(f64::from).collect();
+        let median = quantile(&sample, 0.5).unwrap();
+        assert_eq!(median.value, 50.0);
+        // 50.5 ∓ 1.96 · √101 / 2 = 40.65, 60.35.
+        assert!((40.0..42.0).contains(&median.low) && (59.0..61.0).contains(&median.high), "{median:?}");
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+}
