@@ -12,8 +12,11 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Columns of algorithms in one table of scenarios.
-const COLUMNS: usize = 9;
+/// Characters in a line of a table.
+const WIDTH: usize = 120;
+
+/// Scores that differ by less look the same.
+const SAME: f64 = 0.0005;
 
 /// The layout of `--json`.
 #[derive(Serialize)]
@@ -99,9 +102,10 @@ fn to_csv(standings: &[Standing]) -> Result<Vec<u8>, Failure> {
 }
 
 fn tables(standings: &[Standing]) -> String {
-    let mut text = totals(standings).to_string();
+    let (shown, same) = without_repetitions(standings);
+    let mut text = totals(&shown).to_string();
     text.push('\n');
-    for some in standings.chunks(COLUMNS) {
+    for some in lines(&shown) {
         text.push('\n');
         text.push_str(&scenarios(some).to_string());
         text.push('\n');
@@ -112,10 +116,45 @@ fn tables(standings: &[Standing]) -> String {
     text.push_str(
         "ratios are to the oracle's, as geometric means; recovery and false refusals as plain means.\n",
     );
+    if !same.is_empty() {
+        text.push_str(&format!("Not shown, as with wide bounds: {}.\n", same.join(", ")));
+    }
     text
 }
 
-fn totals(standings: &[Standing]) -> Table {
+/// Without algorithms with their own bounds that score in every scenario as they do with wide ones; and the names of
+/// those.
+fn without_repetitions(standings: &[Standing]) -> (Vec<&Standing>, Vec<&str>) {
+    let repeats = |standing: &Standing| {
+        let wide = standing.name.strip_suffix("_stock");
+        standings.iter().filter(|other| Some(other.name.as_str()) == wide).any(|wide| {
+            let pairs = wide.scenarios.iter().zip(&standing.scenarios);
+            pairs.into_iter().all(|(a, b)| (a.figures.score - b.figures.score).abs() < SAME)
+        })
+    };
+    let (same, shown): (Vec<_>, Vec<_>) = standings.iter().partition(|standing| repeats(standing));
+    (shown, same.into_iter().map(|standing| standing.name.as_str()).collect())
+}
+
+/// As many algorithms together as fit into a line.
+fn lines<'a, 's>(mut standings: &'a [&'s Standing]) -> Vec<&'a [&'s Standing]> {
+    let first = standings.first().map_or(&[][..], |standing| &standing.scenarios);
+    let names = first.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0) + 4;
+    let mut lines = Vec::new();
+    while !standings.is_empty() {
+        let mut width = names;
+        let fitting = standings.iter().take_while(|standing| {
+            width += standing.name.len().max(5) + 3;
+            width <= WIDTH
+        });
+        let (line, rest) = standings.split_at(fitting.count().max(1));
+        lines.push(line);
+        standings = rest;
+    }
+    lines
+}
+
+fn totals(standings: &[&Standing]) -> Table {
     let mut table = numbers();
     table.set_header([
         "algorithm",
@@ -148,7 +187,7 @@ fn totals(standings: &[Standing]) -> Table {
     align(table)
 }
 
-fn scenarios(standings: &[Standing]) -> Table {
+fn scenarios(standings: &[&Standing]) -> Table {
     let mut table = numbers();
     let names = standings.iter().map(|standing| standing.name.as_str());
     table.set_header(std::iter::once("scenario").chain(names));

@@ -35,6 +35,31 @@
 //! # Ok::<(), goodput_simulator::ScenarioError>(())
 //! ```
 //!
+//! # How good was it
+//!
+//! [`Oracle::search`] finds the best constant limit of each [`Segment`] of a scenario, knowing the future;
+//! [`score::Score`] compares a run with it, and [`score::Standing`] sums up many. [`suite()`] holds the scenarios by
+//! which algorithms are compared, and [`random_scenario`] draws others that nobody tuned for.
+//!
+//! ```
+//! # use goodput_simulator::{Limits, Measure, Oracle, Scenario, run, score::Score};
+//! # let scenario = Scenario::parse(
+//! #     r#"
+//! #     length = "2s"
+//! #     deadline = "200ms"
+//! #     service = { work = { constant = "10ms" }, pool = { workers = 4 } }
+//! #     clients = [{ open = { process = "constant", per_second = 800 } }]
+//! #     door.service = {}
+//! #     "#,
+//! # )?;
+//! let oracle = Oracle::search(&scenario, 1)?;
+//! let run = run(&scenario, &Limits::fixed(2), 1, &Measure::default())?;
+//! let score = Score::new(&scenario, &oracle, &run.summary);
+//! // Half of the four workers are idle.
+//! assert!((score.goodput_ratio - 0.5).abs() < 0.01);
+//! # Ok::<(), goodput_simulator::ScenarioError>(())
+//! ```
+//!
 //! # What happens first
 //!
 //! At one instant, events happen in this order: changes (of the service, of limits, of who is there), completions,
