@@ -1,7 +1,7 @@
 //! A service that leaves optional work undone as load rises, in the order in which it is least missed.
 //!
 //! Every page takes a place and 20 ms; recommendations take 20 ms more, and images 10. There are 8 places. The service
-//! is sent 100 pages a second, then 350, then 100 again. With everything on, 350 would not fit; with the optional work
+//! is sent 100 pages a second, then 300, then 100 again. With everything on, 300 would not fit; with the optional work
 //! gone, they do. It comes back, last gone first, when there has been room for a while.
 //!
 //! `cargo run --release --example degradation`
@@ -25,7 +25,7 @@ use tokio::{net::TcpListener, sync::mpsc, time::sleep};
 
 const PHASES: [Phase; 3] = [
     Phase { per_second: 100, lasting: Duration::from_secs(2) },
-    Phase { per_second: 350, lasting: Duration::from_secs(4) },
+    Phase { per_second: 300, lasting: Duration::from_secs(4) },
     Phase { per_second: 100, lasting: Duration::from_secs(8) },
 ];
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -32,7 +32,7 @@ algorithm = "fixed"
 limit = 2
 
 [waiting]
-max_waiting = { at_most = 1 }
+max_waiting = 1
 "#;
 
 #[tokio::main(flavor = "current_thread")]
