@@ -14,6 +14,7 @@ mod quantity;
 mod reading;
 mod record;
 mod recording;
+pub mod scenario;
 
 pub use digest::{ConcurrencySummary, Digest, LatencySummary};
 pub use error::ReadError;

@@ -13,7 +13,7 @@ use crate::reading::Reading;
 use crate::record::{Item, Outcome, Record, Status, Step, StepLatency};
 
 pub(crate) use requests::{Request, Requests};
-pub(crate) use windows::{Window, Windows};
+pub(crate) use windows::Windows;
 
 /// Different statuses that are counted each; the rest is counted as `other`.
 const MAX_STATUSES: usize = 500;
