@@ -106,9 +106,9 @@ fn steps(digest: &Digest) -> Arrivals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Format;
     use crate::input::Compression;
     use crate::record::{Basis, Item, Record};
-    use crate::Format;
 
     fn digest(starts_ms: &[i64]) -> Digest {
         let mut digest = Digest::new();

@@ -1,5 +1,7 @@
 //! What the requests of a recording say about the service behind them, by the rate at which they leave it.
 
+use std::time::Duration;
+
 use goodput_simulator::Work;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
@@ -94,10 +96,22 @@ impl ServiceEstimate {
         })
     }
 
+    /// Twice the 99th percentile of the latency without a queue, rounded up: what users are used to, and some patience.
+    #[must_use]
+    pub fn usual_deadline(&self) -> Duration {
+        let last = self.times_ns.len().saturating_sub(1);
+        let p99 = self.times_ns.get((last as f64 * 0.99).round() as usize).copied().unwrap_or(1) as f64;
+        // As the next of these times a power of ten.
+        let power = 10_f64.powf((2.0 * p99).log10().floor());
+        let digits = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+        let round = digits.into_iter().map(|digit| digit * power).find(|&round| round >= 2.0 * p99 * 0.999);
+        Duration::from_nanos(round.unwrap_or(2.0 * p99).clamp(1.0, 1e18) as u64)
+    }
+
     /// The work of a request on its own.
     #[must_use]
     pub fn work(&self) -> Work {
-        Work::Empirical(self.times_ns.iter().map(|&ns| std::time::Duration::from_nanos(ns).into()).collect())
+        Work::Empirical(self.times_ns.iter().map(|&ns| Duration::from_nanos(ns).into()).collect())
     }
 }
 
@@ -150,10 +164,7 @@ fn of_requests(digest: &Digest, reading: &Reading) -> (Vec<Level>, f64) {
         level.seconds += length_s;
         level.completed += window.completed as f64;
     }
-    let levels = levels
-        .into_iter()
-        .map(|(_, level)| Level { n: level.n / level.seconds, ..level })
-        .collect();
+    let levels = levels.into_iter().map(|(_, level)| Level { n: level.n / level.seconds, ..level }).collect();
     (levels, most_that_lasted(windows))
 }
 

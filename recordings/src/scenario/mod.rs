@@ -7,8 +7,8 @@ mod estimate;
 use std::time::Duration;
 
 use goodput_simulator::{
-    Clients, Contradiction, Door, Doors, Listed, Open, Pool, Process, RateChange, Scenario, Service, ServiceChange,
-    Starts, Ties,
+    Clients, Contradiction, Door, Doors, Listed, Open, Pool, Process, RateChange, Scenario, Service,
+    ServiceChange, Starts, Ties,
 };
 
 pub use arrivals::Arrivals;
@@ -96,7 +96,11 @@ pub struct Setup {
 /// # Errors
 ///
 /// [`Contradiction`] if the recording holds times that no world can (longer than a century).
-pub fn recorded(service: &Played, arrivals: &Arrivals, setup: &Setup) -> Result<Option<Scenario>, Contradiction> {
+pub fn recorded(
+    service: &Played,
+    arrivals: &Arrivals,
+    setup: &Setup,
+) -> Result<Option<Scenario>, Contradiction> {
     let clients = match arrivals {
         Arrivals::Unknown => return Ok(None),
         Arrivals::Each { at, .. } => share(at, setup.place),
@@ -113,7 +117,8 @@ pub fn recorded(service: &Played, arrivals: &Arrivals, setup: &Setup) -> Result<
     };
     // The last request gets its time to be answered.
     let length = arrivals.length() + setup.deadline;
-    scenario("recorded", "The arrivals of the recording.", length, service.service(), clients, setup).map(Some)
+    scenario("recorded", "The arrivals of the recording.", length, service.service(), clients, setup)
+        .map(Some)
 }
 
 /// Calm, then twice what the service can do, then calm again.
@@ -138,9 +143,9 @@ pub fn overload(service: &Played, arrivals: &Arrivals, setup: &Setup) -> Result<
 pub fn slowdown(service: &Played, setup: &Setup) -> Result<Scenario, Contradiction> {
     let capacity = service.capacity_per_s();
     let stage = stage(capacity, setup);
-    let change = |at: Duration, speed: f64| ServiceChange { at, speed: Some(speed), ..ServiceChange::default() };
-    let slowed =
-        Service { changes: vec![change(stage, SLOW), change(stage * 2, 1.0)], ..service.service() };
+    let change =
+        |at: Duration, speed: f64| ServiceChange { at, speed: Some(speed), ..ServiceChange::default() };
+    let slowed = Service { changes: vec![change(stage, SLOW), change(stage * 2, 1.0)], ..service.service() };
     let about = "A steady load of three quarters, while the service falls to half its speed and recovers.";
     scenario("slowdown", about, stage * 3, slowed, open(STEADY * capacity, &[], setup.place), setup)
 }
@@ -175,10 +180,7 @@ fn share(at: &[Duration], place: Place) -> Vec<Clients> {
     (0..count)
         .map(|first| {
             let own = at.iter().skip(first).step_by(count);
-            Clients {
-                requests: own.map(|&at| Listed { at, work: None, class: None }).collect(),
-                ..nobody()
-            }
+            Clients { requests: own.map(|&at| Listed { at, work: None, class: None }).collect(), ..nobody() }
         })
         .collect()
 }
@@ -244,7 +246,8 @@ mod tests {
     #[test]
     fn an_overload_is_twice_what_the_service_can_do_between_two_calm_stages() {
         let scenario = overload(&service(), &Arrivals::Unknown, &setup(Place::Server)).unwrap();
-        let loads: Vec<f64> = scenario.segments().iter().filter_map(goodput_simulator::Segment::load).collect();
+        let loads: Vec<f64> =
+            scenario.segments().iter().filter_map(goodput_simulator::Segment::load).collect();
         assert_eq!(loads.len(), 3);
         assert!((loads[0] - 0.8).abs() < 1e-9 && (loads[1] - 2.0).abs() < 1e-9, "{loads:?}");
     }
@@ -252,7 +255,8 @@ mod tests {
     #[test]
     fn a_slowdown_halves_the_capacity_in_its_middle() {
         let scenario = slowdown(&service(), &setup(Place::Server)).unwrap();
-        let capacities: Vec<f64> = scenario.segments().iter().map(|segment| segment.capacity_per_second).collect();
+        let capacities: Vec<f64> =
+            scenario.segments().iter().map(|segment| segment.capacity_per_second).collect();
         assert_eq!(capacities, [80.0, 40.0, 80.0]);
     }
 
