@@ -1,6 +1,7 @@
 use std::{io, path::PathBuf, process::ExitCode};
 
-use goodput_simulator::ScenarioError;
+use goodput_recordings::ReadError;
+use goodput_simulator::{Contradiction, ScenarioError};
 use thiserror::Error;
 
 use crate::contestants::InvalidContestant;
@@ -12,6 +13,11 @@ pub(crate) enum Failure {
     Scenario(#[from] ScenarioError),
     #[error(transparent)]
     Algorithm(#[from] InvalidContestant),
+    #[error(transparent)]
+    Recording(#[from] ReadError),
+    /// What a recording holds makes no world that could be played.
+    #[error("no scenario can be made of the recording: {0}")]
+    World(#[from] Contradiction),
     /// Arguments that contradict each other or the files they name.
     #[error("{0}")]
     Arguments(String),
@@ -31,9 +37,12 @@ impl Failure {
     /// 2 if what was asked for is at fault, 1 if the machine is.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Scenario(_) | Self::Algorithm(_) | Self::Arguments(_) | Self::File { .. } => {
-                ExitCode::from(2)
-            }
+            Self::Scenario(_)
+            | Self::Algorithm(_)
+            | Self::Recording(_)
+            | Self::World(_)
+            | Self::Arguments(_)
+            | Self::File { .. } => ExitCode::from(2),
             Self::Output(_) => ExitCode::FAILURE,
         }
     }

@@ -1,10 +1,14 @@
-//! The command line: plays scenarios and compares limiters.
+//! The command line: plays scenarios, compares limiters, and chooses one for a service by its own log.
 
+mod choose;
 mod contestants;
+mod convert;
 mod failure;
+mod inspect;
 mod league;
 mod memory;
 mod plot;
+mod recording;
 mod report;
 mod score;
 mod simulate;
@@ -23,6 +27,12 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Reads a log and says which limiter suits the service behind it, with the evidence.
+    Choose(choose::Arguments),
+    /// Says what is in a log, and what it tells about the service behind it.
+    Inspect(inspect::Arguments),
+    /// Writes a log as a plain list of requests, or as a scenario file.
+    Convert(convert::Arguments),
     /// Draws how limits converge: a picture for each scenario.
     Plot(plot::Arguments),
     /// Plays a scenario and prints every figure of the run.
@@ -34,6 +44,9 @@ enum Command {
 fn main() -> ExitCode {
     // Arguments that make no sense end here, with exit code 2.
     let result = match Arguments::parse().command {
+        Command::Choose(arguments) => choose::choose(&arguments),
+        Command::Inspect(arguments) => inspect::inspect(&arguments),
+        Command::Convert(arguments) => convert::convert(&arguments),
         Command::Plot(arguments) => plot::plot(&arguments),
         Command::Simulate(arguments) => simulate::simulate(&arguments),
         Command::Score(arguments) => score::score(&arguments),

@@ -57,7 +57,8 @@ pub fn convert(recording: Recording<'_>, target: impl Write) -> Result<Reading, 
 
 fn row(record: &Record) -> [String; 6] {
     let number = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
-    let between = record.start.zip(record.end).and_then(|(start, end)| u64::try_from(end.checked_sub(start)?).ok());
+    let between =
+        record.start.zip(record.end).and_then(|(start, end)| u64::try_from(end.checked_sub(start)?).ok());
     // Where both stamps are known they tell more than a latency that leaves stages out.
     let latency = between.or(record.latency);
     [

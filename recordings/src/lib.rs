@@ -16,6 +16,7 @@ mod quantity;
 mod reading;
 mod record;
 mod recording;
+pub mod scenario;
 mod workload;
 
 pub use convert::{ConvertError, convert};

@@ -10,7 +10,7 @@ mod panels;
 mod play;
 mod scale;
 mod table;
-mod words;
+pub(crate) mod words;
 
 use std::{
     fs,
@@ -18,6 +18,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use goodput_simulator::{Limits, Oracle, Scenario};
 use rayon::prelude::*;
 
 use self::{
@@ -72,6 +73,28 @@ impl Format {
 
 pub(crate) fn plot(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.files.is_empty() { draw_gallery(arguments) } else { draw_files(arguments) }
+}
+
+/// A picture of how these limits, each under its name, fare in a scenario whose oracle is known.
+pub(crate) fn draw_over_time(
+    scenario: &Scenario,
+    limits: &[(&str, &Limits)],
+    oracle: &Oracle,
+    seed: u64,
+    title: &str,
+) -> Result<String, Failure> {
+    let entrants: Vec<_> = limits
+        .iter()
+        .map(|&(name, limits)| Entrant { name: name.to_owned(), limits: limits.clone() })
+        .collect();
+    let width = columns::column_width(columns::columns_of(entrants.len()));
+    let played = play::play_knowing(scenario, &entrants, oracle, seed, width as usize)?;
+    Ok(columns::draw(&played, title))
+}
+
+/// What a picture or a table calls a limiter: settings without their names, as `aimd 200ms`.
+pub(crate) fn label(name: &str) -> String {
+    Entrant::label(name)
 }
 
 fn draw_gallery(arguments: &Arguments) -> Result<(), Failure> {

@@ -111,7 +111,29 @@ pub(super) fn play(
             runs.collect::<Result<Vec<_>, Failure>>()
         },
     );
-    let (best, runs) = (best?, runs?);
+    Ok(compare(scenario, entrants, best?, runs?))
+}
+
+/// The same for a scenario whose oracle is known.
+pub(super) fn play_knowing(
+    scenario: &Scenario,
+    entrants: &[Entrant],
+    oracle: &Oracle,
+    seed: u64,
+    steps: usize,
+) -> Result<Played, Failure> {
+    let bands = oracle.bands(scenario, seed)?;
+    let runs = entrants.par_iter().map(|entrant| play_twice(scenario, entrant, seed, steps));
+    let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
+    Ok(compare(scenario, entrants, Some((oracle.clone(), bands)), runs))
+}
+
+fn compare(
+    scenario: &Scenario,
+    entrants: &[Entrant],
+    best: Option<(Oracle, Vec<Band>)>,
+    runs: Vec<(Summary, Trace, Trace)>,
+) -> Played {
     let columns = entrants.iter().zip(runs).map(|(entrant, (summary, fine, trace))| Column {
         name: entrant.name.clone(),
         verdict: best.as_ref().map(|(oracle, bands)| Verdict {
@@ -122,7 +144,7 @@ pub(super) fn play(
         trace,
     });
     let columns = columns.collect();
-    Ok(Played { scenario: scenario.clone(), segments: scenario.segments(), best, columns })
+    Played { scenario: scenario.clone(), segments: scenario.segments(), best, columns }
 }
 
 fn best(scenario: &Scenario, seed: u64) -> Result<(Oracle, Vec<Band>), Failure> {

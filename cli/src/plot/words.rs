@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::play::{Column, Played};
 
 /// With a comma between thousands, and as many decimals as it takes to tell small numbers apart.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value >= 100.0 || (value - libm::round(value)).abs() < 1e-9 {
         return thousands(libm::round(value) as u64);
     }
@@ -20,7 +20,7 @@ pub(super) fn short(value: f64) -> String {
 }
 
 /// A time in seconds, in the unit that suits it, to about three digits.
-pub(super) fn seconds(value: f64) -> String {
+pub(crate) fn seconds(value: f64) -> String {
     if value <= 0.0 {
         return "0 s".to_owned();
     }
@@ -63,7 +63,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 }
 
 /// A share of one.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }

@@ -25,11 +25,15 @@ pub(crate) fn straightest(low: &[i64], high: &[i64]) -> Vec<i64> {
         let ends = index == last;
         let under = (index, if ends { middle(last) } else { at(low, index) });
         let over = (index, if ends { middle(last) } else { at(high, index) });
-        while below.len() > 1 && slope(below[below.len() - 2], below[below.len() - 1]) <= slope(below[below.len() - 1], under) {
+        while below.len() > 1
+            && slope(below[below.len() - 2], below[below.len() - 1]) <= slope(below[below.len() - 1], under)
+        {
             below.pop_back();
         }
         below.push_back(under);
-        while above.len() > 1 && slope(above[above.len() - 2], above[above.len() - 1]) >= slope(above[above.len() - 1], over) {
+        while above.len() > 1
+            && slope(above[above.len() - 2], above[above.len() - 1]) >= slope(above[above.len() - 1], over)
+        {
             above.pop_back();
         }
         above.push_back(over);
@@ -52,7 +56,10 @@ pub(crate) fn straightest(low: &[i64], high: &[i64]) -> Vec<i64> {
         line.extend((pair[0].0..pair[1].0).map(|index| pair[0].1 + step * (index - pair[0].0) as f64));
     }
     line.extend(corners.last().map(|corner| corner.1));
-    line.iter().enumerate().map(|(index, value)| (base.saturating_add(*value as i64)).clamp(low[index], high[index])).collect()
+    line.iter()
+        .enumerate()
+        .map(|(index, value)| (base.saturating_add(*value as i64)).clamp(low[index], high[index]))
+        .collect()
 }
 
 #[cfg(test)]

@@ -115,7 +115,8 @@ fn waiting(cells: &[Cell]) -> Waiting {
         .iter()
         .filter(|cell| cell.in_service > 1.5 && cell.completed > 5.0)
         .map(|cell| {
-            let square: f64 = cell.levels.iter().map(|(n, s)| s * (n - cell.in_service) * (n - cell.in_service)).sum();
+            let square: f64 =
+                cell.levels.iter().map(|(n, s)| s * (n - cell.in_service) * (n - cell.in_service)).sum();
             square / cell.seconds / cell.in_service
         })
         .collect();

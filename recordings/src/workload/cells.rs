@@ -55,7 +55,11 @@ impl Cell {
 pub(crate) fn of_requests(digest: &Digest, reading: &Reading, whole: bool) -> (Vec<Cell>, Windows) {
     let coarse = is_coarse(reading) && matches!(reading.basis, Basis::Start | Basis::End);
     let windows = if digest.requests.is_complete() && (coarse || whole) {
-        let requests = if coarse { digest.requests.refined(reading.basis) } else { digest.requests.iter().copied().collect() };
+        let requests = if coarse {
+            digest.requests.refined(reading.basis)
+        } else {
+            digest.requests.iter().copied().collect()
+        };
         Windows::of(requests.iter(), whole)
     } else {
         digest.windows.clone()
@@ -98,7 +102,8 @@ fn cells(windows: &Windows, shortest_s: f64) -> Vec<Cell> {
         cell.seconds = group.len() as f64 * windows.length_s();
         cell.in_service = area / cell.seconds;
         cell.stay = (succeeded > 0).then(|| stay_s / succeeded as f64);
-        cell.levels = levels.into_iter().map(|(_, weighted, seconds)| (weighted / seconds, seconds)).collect();
+        cell.levels =
+            levels.into_iter().map(|(_, weighted, seconds)| (weighted / seconds, seconds)).collect();
         cells.push(cell);
     }
     cells
@@ -139,11 +144,16 @@ pub(crate) fn of_steps(steps: &[Step]) -> Vec<Cell> {
             let by_law = step.completed / step.seconds * mean_s;
             let n = step.clients.filter(|_| step.errors * 20.0 < step.completed).unwrap_or(by_law);
             Some(Cell {
-                offset: step.start.zip(first).map_or(0.0, |(start, first)| start.saturating_sub(first) as f64 / 1e9),
+                offset: step
+                    .start
+                    .zip(first)
+                    .map_or(0.0, |(start, first)| start.saturating_sub(first) as f64 / 1e9),
                 seconds: step.seconds,
                 levels: vec![(n, step.seconds)],
                 completed: (step.completed - step.errors).max(0.0),
-                arrivals: step.offered_per_s.map_or(step.completed + step.timeouts, |rate| rate * step.seconds),
+                arrivals: step
+                    .offered_per_s
+                    .map_or(step.completed + step.timeouts, |rate| rate * step.seconds),
                 refused: step.refused.unwrap_or(step.errors),
                 censored: step.timeouts,
                 in_service: n,

@@ -113,7 +113,13 @@ fn rises(beyond: &Sum, peak: f64, typical: &impl Fn(f64, f64) -> Option<f64>) ->
 
 /// An overload needs demand: more throughput than at other times, more arrivals than the service finishes, or clients
 /// that always have a next request.
-fn demand(beyond: &Sum, free: &Sum, dispersion: f64, waiting: Waiting, seen_below: bool) -> Result<(), Doubt> {
+fn demand(
+    beyond: &Sum,
+    free: &Sum,
+    dispersion: f64,
+    waiting: Waiting,
+    seen_below: bool,
+) -> Result<(), Doubt> {
     let rate = |sum: &Sum| sum.completed / sum.seconds;
     let error = |sum: &Sum| (dispersion * sum.completed).sqrt() / sum.seconds;
     let higher = seen_below && {

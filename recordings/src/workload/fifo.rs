@@ -36,8 +36,11 @@ pub(crate) fn workers(requests: &Requests) -> Option<Order> {
     if !requests.is_complete() {
         return None;
     }
-    let mut stays: Vec<(i64, i64)> =
-        requests.iter().filter(|r| matches!(r.outcome, Outcome::Success | Outcome::Failure)).filter_map(|r| r.stay()).collect();
+    let mut stays: Vec<(i64, i64)> = requests
+        .iter()
+        .filter(|r| matches!(r.outcome, Outcome::Success | Outcome::Failure))
+        .filter_map(|r| r.stay())
+        .collect();
     stays.sort_unstable();
     let skip = stays.len().saturating_sub(MOST) / 2;
     let stays = &stays[skip..(skip + MOST).min(stays.len())];
@@ -48,7 +51,12 @@ pub(crate) fn workers(requests: &Requests) -> Option<Order> {
     let present = present_at_start(stays);
     let in_service = present.iter().map(|n| f64::from(*n)).sum::<f64>() / present.len() as f64;
     // Only requests that had many before them can show a bound.
-    let mut bounded: Vec<u32> = older.iter().zip(&present).filter(|(_, n)| f64::from(**n) >= in_service / 2.0).map(|(o, _)| *o).collect();
+    let mut bounded: Vec<u32> = older
+        .iter()
+        .zip(&present)
+        .filter(|(_, n)| f64::from(**n) >= in_service / 2.0)
+        .map(|(o, _)| *o)
+        .collect();
     bounded.sort_unstable();
     let at = ((bounded.len() as f64 * (1.0 - SHUFFLED)) as usize).min(bounded.len().checked_sub(1)?);
     let workers = bounded[at] as usize + 1;
@@ -90,10 +98,12 @@ fn present_at_start(stays: &[(i64, i64)]) -> Vec<u32> {
 /// The time from when a worker took each request to its end, in seconds, in the order of the arrivals.
 fn services(stays: &[(i64, i64)], workers: usize) -> Vec<f64> {
     // The latest ends of older requests, as many as there are workers: the earliest of them frees the worker.
-    let mut latest: std::collections::BinaryHeap<std::cmp::Reverse<i64>> = std::collections::BinaryHeap::new();
+    let mut latest: std::collections::BinaryHeap<std::cmp::Reverse<i64>> =
+        std::collections::BinaryHeap::new();
     let mut services = Vec::with_capacity(stays.len());
     for (start, end) in stays {
-        let free = if latest.len() == workers { latest.peek().map_or(i64::MIN, |free| free.0) } else { i64::MIN };
+        let free =
+            if latest.len() == workers { latest.peek().map_or(i64::MIN, |free| free.0) } else { i64::MIN };
         services.push(end.saturating_sub(free.max(*start)) as f64 / 1e9);
         latest.push(std::cmp::Reverse(*end));
         if latest.len() > workers {
@@ -150,7 +160,8 @@ mod tests {
 
     /// A closed loop of so many clients before a service, whose requests `serve` ends in the order of arrival.
     fn closed_loop(clients: usize, count: usize, mut end: impl FnMut(i64, usize) -> i64) -> Requests {
-        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<i64>> = (0..clients as i64).map(std::cmp::Reverse).collect();
+        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<i64>> =
+            (0..clients as i64).map(std::cmp::Reverse).collect();
         let mut requests = Requests::default();
         for n in 0..count {
             let start = ready.pop().unwrap().0;

@@ -130,7 +130,8 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
         // The queue may be in front of the service, in the proxy that wrote the log.
         let (all_cells, all_windows) = cells::of_requests(digest, reading, true);
         let all_stays = Stays::of(digest, &all_cells, &all_windows, true);
-        let all = evidence::saturation(&all_cells, arrivals.clients_wait, |from, to| all_stays.median(from, to));
+        let all =
+            evidence::saturation(&all_cells, arrivals.clients_wait, |from, to| all_stays.median(from, to));
         if all.is_ok() {
             (cells, windows, stays, found, whole) = (all_cells, all_windows, all_stays, all, true);
             arrivals = arrivals::of_windows(&windows, &cells);
@@ -155,14 +156,19 @@ fn of_steps(digest: &Digest) -> Workload {
     let clients = digest.steps().iter().all(|step| step.clients.is_some()) && !cells.is_empty();
     let arrivals = arrivals::of_cells(&cells, clients);
     let stays = Stays::of_steps(digest.steps(), &cells);
-    let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) { Waiting::Closed } else { arrivals.clients_wait };
+    let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) {
+        Waiting::Closed
+    } else {
+        arrivals.clients_wait
+    };
     let found = evidence::saturation(&cells, waiting, |from, to| stays.median(from, to));
     let mut workload = match &found {
         Ok(saturation) => saturated(saturation, &stays, None, &cells),
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
     workload.arrivals = arrivals;
-    let count = |of: fn(&crate::record::Step) -> f64| digest.steps().iter().map(of).sum::<f64>().max(0.0) as u64;
+    let count =
+        |of: fn(&crate::record::Step) -> f64| digest.steps().iter().map(of).sum::<f64>().max(0.0) as u64;
     let (completed, timeouts) = (count(|s| s.completed), count(|s| s.timeouts));
     let refused = count(|s| s.refused.unwrap_or(0.0));
     let all = completed.saturating_add(timeouts);
@@ -176,7 +182,12 @@ fn of_steps(digest: &Digest) -> Workload {
 }
 
 /// An overload was seen.
-fn saturated(saturation: &Saturation, stays: &Stays, order: Option<&fifo::Order>, cells: &[Cell]) -> Workload {
+fn saturated(
+    saturation: &Saturation,
+    stays: &Stays,
+    order: Option<&fifo::Order>,
+    cells: &[Cell],
+) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
     let free = no_load(stays, peak.value);
     let retrograde = matches!(saturation.fit.curve, Curve::Scalability { .. });
@@ -200,13 +211,16 @@ fn saturated(saturation: &Saturation, stays: &Stays, order: Option<&fifo::Order>
                 (Some(order), _) => ServiceModel::Queue { workers: order.workers as f64 },
                 // Under sharing, stays are as different as the work; a queue makes them alike.
                 (None, Some(ratio)) if ratio > 0.8 => ServiceModel::Shared { parallelism },
-                (None, Some(ratio)) if ratio < 0.6 => ServiceModel::Queue { workers: parallelism.round().max(1.0) },
+                (None, Some(ratio)) if ratio < 0.6 => {
+                    ServiceModel::Queue { workers: parallelism.round().max(1.0) }
+                }
                 _ => ServiceModel::Saturating { parallelism },
             }
         }
     };
     let at = knee.map_or_else(String::new, |k| format!(" with about {} requests in it", range(k)));
-    let verdict = format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
+    let verdict =
+        format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
     Workload {
         capacity_per_s: Some(capacity),
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
@@ -224,7 +238,8 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
     let mut sorted_ms: Vec<f64> = order.services.iter().map(|s| (s * 1e3).max(0.0)).collect();
     sorted_ms.sort_by(f64::total_cmp);
     let busy: Vec<&Cell> = cells.iter().filter(|cell| cell.in_service >= workers * 1.25).collect();
-    let (completed, seconds) = busy.iter().fold((0.0, 0.0), |sum, cell| (sum.0 + cell.completed, sum.1 + cell.seconds));
+    let (completed, seconds) =
+        busy.iter().fold((0.0, 0.0), |sum, cell| (sum.0 + cell.completed, sum.1 + cell.seconds));
     let rate = completed / seconds;
     let error = interval::z95() * completed.sqrt() / seconds;
     let capacity = (completed > 0.0).then(|| Estimate::new(rate, rate - error, rate + error));
@@ -251,10 +266,14 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
 fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
     let free = times::lowest(stays, cells);
     let common = common(cells);
-    let least = common.capacity_at_least_per_s.map_or_else(String::new, |rate| format!("capacity is at least {rate:.0}/s, "));
+    let least = common
+        .capacity_at_least_per_s
+        .map_or_else(String::new, |rate| format!("capacity is at least {rate:.0}/s, "));
     let verdict = match doubt {
         Doubt::NoOverload => format!("No overload in this recording: {least}the knee unknown."),
-        Doubt::TooLittle => format!("Too few requests or levels of load to see a curve: {least}the knee unknown."),
+        Doubt::TooLittle => {
+            format!("Too few requests or levels of load to see a curve: {least}the knee unknown.")
+        }
         Doubt::SlowRequests => format!(
             "Requests piled up because some of them are slow, not because the others had to wait: {least}the knee unknown."
         ),
@@ -262,9 +281,16 @@ fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
             "Latency rose at times, but demand was no higher then than at others: stalls, and no overload that would tell \
              the capacity: {least}the knee unknown."
         ),
-        Doubt::Changing => format!("The service was faster at some times than at others: {least}the knee unknown."),
+        Doubt::Changing => {
+            format!("The service was faster at some times than at others: {least}the knee unknown.")
+        }
     };
-    Workload { no_load_latency_ms: free.as_ref().map(|free| free.median_ms), service_time_ms: free.map(|f| f.times), verdict, ..common }
+    Workload {
+        no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
+        service_time_ms: free.map(|f| f.times),
+        verdict,
+        ..common
+    }
 }
 
 /// What needs no overload.
@@ -311,7 +337,8 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
 
 /// Cells joined by their number in the service.
 fn curve(cells: &[Cell]) -> Vec<CurvePoint> {
-    let mut busy: Vec<&Cell> = cells.iter().filter(|cell| cell.completed > 0.0 && cell.stay.is_some()).collect();
+    let mut busy: Vec<&Cell> =
+        cells.iter().filter(|cell| cell.completed > 0.0 && cell.stay.is_some()).collect();
     busy.sort_by(|a, b| a.in_service.total_cmp(&b.in_service));
     let per_point = busy.len().div_ceil(CURVE_POINTS).max(1);
     busy.chunks(per_point)

@@ -32,8 +32,15 @@ impl ServiceTimes {
         let mean = sorted_ms.iter().sum::<f64>() / count;
         let variance = sorted_ms.iter().map(|ms| (ms - mean) * (ms - mean)).sum::<f64>() / count;
         let steps = (0..20).map(|step| f64::from(step) / 20.0).chain([0.99, 1.0]);
-        let quantiles = steps.map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)])).collect();
-        Some(Self { mean, cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }, quantiles, requests: sorted_ms.len() as u64 })
+        let quantiles = steps
+            .map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)]))
+            .collect();
+        Some(Self {
+            mean,
+            cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 },
+            quantiles,
+            requests: sorted_ms.len() as u64,
+        })
     }
 }
 
@@ -79,7 +86,9 @@ impl Stays {
         let points = usable
             .zip(cells)
             .filter(|(step, _)| step.errors * 20.0 < step.completed)
-            .filter_map(|(step, cell)| Some((cell.in_service, step.latency_ms.p50.or(step.latency_ms.mean)? / 1e3)))
+            .filter_map(|(step, cell)| {
+                Some((cell.in_service, step.latency_ms.p50.or(step.latency_ms.mean)? / 1e3))
+            })
             .collect();
         Self { points, steps: true }
     }
@@ -124,7 +133,8 @@ pub(super) fn no_load(stays: &Stays, knee: f64) -> Option<Free> {
 /// The stays at the lowest loads of a recording without an overload. At a constant load nothing says that nobody waited:
 /// then the interval begins at the shortest stays.
 pub(super) fn lowest(stays: &Stays, cells: &[Cell]) -> Option<Free> {
-    let mut loads: Vec<f64> = cells.iter().filter(|c| c.completed > 0.0).map(|cell| cell.in_service).collect();
+    let mut loads: Vec<f64> =
+        cells.iter().filter(|c| c.completed > 0.0).map(|cell| cell.in_service).collect();
     loads.sort_by(f64::total_cmp);
     let (half, top) = (loads.get(loads.len() / 2).copied()?, loads.last().copied()?);
     let all = stays.between(0.0, f64::INFINITY);

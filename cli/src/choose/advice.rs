@@ -1,0 +1,210 @@
+//! What to do.
+
+use goodput::{GateConfig, algorithms::Algorithm, waiting::WaitingSettings};
+use goodput_recordings::scenario::Place;
+use serde::Serialize;
+
+use super::{
+    entrants::Kind,
+    question::Question,
+    ranking::{Ranking, Standing},
+    tournament::Tournament,
+};
+use crate::{
+    failure::Failure,
+    plot::{
+        label,
+        words::{number, percent, seconds},
+    },
+};
+
+/// Answers in time without a limit from which on the recorded load needs none.
+const ALL_IS_WELL: f64 = 0.99;
+
+/// Which kind of answer it is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Verdict {
+    /// No limiter does better than none.
+    NoneNeeded,
+    /// A limit that never moves is as good as any algorithm.
+    FixedLimit,
+    /// An algorithm.
+    Algorithm,
+    /// The recording tells too little: watch first.
+    ObserveFirst,
+}
+
+/// The recommendation.
+#[derive(Clone, Debug)]
+pub(crate) struct Advice {
+    pub(crate) verdict: Verdict,
+    /// In one sentence.
+    pub(crate) headline: String,
+    /// What else to know, a sentence each.
+    pub(crate) remarks: Vec<String>,
+    /// Place of the limiter of the config among [`Tournament::played`].
+    pub(crate) pick: usize,
+    /// What the library loads.
+    pub(crate) config: String,
+}
+
+impl Advice {
+    pub(crate) fn new(
+        question: &Question,
+        tournament: &Tournament<'_>,
+        ranking: &Ranking,
+    ) -> Result<Self, Failure> {
+        let nobody = || Failure::Arguments("nobody took part".into());
+        let follows = |kind: Kind| kind >= Kind::Defaults;
+        let best = ranking.standings.first().ok_or_else(nobody)?;
+        let follower = match ranking.simplest(follows) {
+            Some(standing) => standing,
+            None => ranking.best_of(follows).ok_or_else(nobody)?,
+        };
+        let simplest = ranking.simplest(|_| true).unwrap_or(best);
+        let (verdict, pick) = match simplest.kind {
+            _ if !question.knows_the_knee() => (Verdict::ObserveFirst, follower),
+            Kind::Unlimited => (Verdict::NoneNeeded, follower),
+            Kind::Fixed => (Verdict::FixedLimit, simplest),
+            Kind::Defaults | Kind::Tuned => (Verdict::Algorithm, simplest),
+        };
+        let headline = headline(verdict, question, pick);
+        Ok(Self {
+            verdict,
+            config: config(verdict, &headline, tournament, pick)?,
+            headline,
+            remarks: remarks(verdict, question, tournament, ranking, pick, follower),
+            pick: pick.index,
+        })
+    }
+}
+
+fn headline(verdict: Verdict, question: &Question, pick: &Standing) -> String {
+    let share = percent(pick.total.value);
+    let at = match question.place {
+        Place::Server => "",
+        Place::Clients(_) => " at each client",
+    };
+    match verdict {
+        Verdict::NoneNeeded => {
+            "You need no limiter: without one, this service does as well as with any that was tried."
+                .to_owned()
+        }
+        Verdict::FixedLimit => format!(
+            "Use a fixed limit of {}{at}: no algorithm does better here ({share} of what the best limits in hindsight \
+             can do).",
+            pick.name.trim_start_matches("fixed:")
+        ),
+        Verdict::Algorithm => {
+            format!("Use {}{at}: {share} of what the best limits in hindsight can do.", label(&pick.name))
+        }
+        Verdict::ObserveFirst => format!(
+            "This log holds no overload, so nobody can say where the service gets full: run {}{at} in observe-only mode, \
+             and choose again with the log of a busier hour or of a load test.",
+            label(&pick.name)
+        ),
+    }
+}
+
+fn remarks(
+    verdict: Verdict,
+    question: &Question,
+    tournament: &Tournament<'_>,
+    ranking: &Ranking,
+    pick: &Standing,
+    follower: &Standing,
+) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let deadline = seconds(question.deadline.as_secs_f64());
+    let none =
+        ranking.best_of(|kind| kind == Kind::Unlimited).map(|standing| &tournament.played[standing.index]);
+    if let Some(none) = none {
+        if question.has_recorded {
+            let share = none.in_time(0);
+            remarks.push(if share >= ALL_IS_WELL {
+                format!(
+                    "At the recorded load you need none: without a limit {} of all requests are answered within {deadline}. \
+                     The limiter is for what the recording does not show.",
+                    percent(share)
+                )
+            } else {
+                format!(
+                    "Under the recorded load, without a limit, {} of all requests are answered within {deadline}; with \
+                     this limiter {}.",
+                    percent(share),
+                    percent(tournament.played[pick.index].in_time(0))
+                )
+            });
+        }
+        let overload = usize::from(question.has_recorded);
+        remarks.push(format!(
+            "In an overload of twice its capacity: {} without a limit, {} with this one.",
+            percent(none.in_time(overload)),
+            percent(tournament.played[pick.index].in_time(overload))
+        ));
+    }
+    if let Some(fixed) =
+        ranking.best_of(|kind| kind == Kind::Fixed).filter(|_| verdict != Verdict::FixedLimit)
+    {
+        let known = if question.knows_the_knee() { "" } else { ", if the service were as was assumed" };
+        let verb = if fixed.as_good { "is as good" } else { "comes to" };
+        remarks.push(format!(
+            "A fixed limit of {} {verb}{}{known}; it stays right only as long as the service stays as it is.",
+            fixed.name.trim_start_matches("fixed:"),
+            if fixed.as_good { String::new() } else { format!(" {}", percent(fixed.total.value)) }
+        ));
+    }
+    if verdict == Verdict::FixedLimit {
+        remarks.push(format!(
+            "The best that follows the service when it changes: {} ({}). Prefer it if deploys or neighbours change how \
+             fast the service is.",
+            label(&follower.name),
+            percent(follower.total.value)
+        ));
+    }
+    let as_good = ranking.standings.iter().filter(|other| {
+        other.as_good
+            && other.index != pick.index
+            && other.kind >= Kind::Defaults
+            && other.index != follower.index
+    });
+    let names: Vec<_> = as_good.map(|other| label(&other.name)).collect();
+    if !names.is_empty() && !matches!(verdict, Verdict::NoneNeeded) {
+        remarks.push(format!(
+            "As good, as far as {} repetitions can tell: {}.",
+            number(tournament.seeds as f64),
+            names.join(", ")
+        ));
+    }
+    if question.deadline.as_nanos() as f64 <= question.played.work.mean_ns() {
+        remarks.push(format!(
+            "The deadline of {deadline} is shorter than the service needs on average without a queue: most answers are \
+             late whatever the limit."
+        ));
+    }
+    remarks
+}
+
+/// A config file that the library loads as it is, with the reasons as comments.
+fn config(
+    verdict: Verdict,
+    headline: &str,
+    tournament: &Tournament<'_>,
+    pick: &Standing,
+) -> Result<String, Failure> {
+    let algorithm: Option<Algorithm> = tournament.played[pick.index].entrant.algorithm.clone();
+    let config = GateConfig {
+        limiter: algorithm,
+        observe_only: matches!(verdict, Verdict::NoneNeeded | Verdict::ObserveFirst),
+        // As in the runs.
+        waiting: WaitingSettings::none(),
+        ..GateConfig::default()
+    };
+    let unwritable = |error: goodput::config::ConfigError| Failure::Arguments(error.to_string());
+    let text = config.to_toml().map_err(unwritable)?;
+    let text =
+        format!("# {headline}\n# Written by `goodput choose`; read by `GateConfig::from_toml`.\n\n{text}");
+    GateConfig::from_toml(&text).map_err(unwritable)?;
+    Ok(text)
+}

@@ -1,0 +1,118 @@
+//! Who takes part.
+
+use goodput::algorithms::{Algorithm, FixedSettings};
+use goodput_simulator::Limits;
+
+use super::question::Question;
+use crate::contestants::Contestant;
+
+/// What a limiter is, the simplest first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Kind {
+    /// No limit.
+    Unlimited,
+    /// One that never moves.
+    Fixed,
+    /// An algorithm with its defaults, but for wide bounds.
+    Defaults,
+    /// An algorithm with settings for this service.
+    Tuned,
+}
+
+/// One who takes part.
+#[derive(Clone, Debug)]
+pub(crate) struct Entrant {
+    /// As `goodput score` would call it.
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// `None` for no limit.
+    pub(crate) algorithm: Option<Algorithm>,
+}
+
+/// Fixed limits that are tried, over the knee.
+const FIXED: [f64; 7] = [1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0];
+
+/// Other settings that pay for some services, by algorithm. Each is tried alone.
+const SWEEP: &[(&str, &[&str])] = &[
+    ("aimd", &["backoff_ratio=0.7"]),
+    ("envoy", &["buffer=0.5", "probe_interval=10s"]),
+    ("gradient", &["tolerance=1.3"]),
+    ("gradient2", &["tolerance=2.0", "long_window=100"]),
+    ("pid", &["target=0.3"]),
+    ("windowed", &["inner.tolerance=2.0"]),
+];
+
+impl Entrant {
+    /// No limit, fixed limits around the knee, and every algorithm.
+    pub(crate) fn field(question: &Question) -> Vec<Self> {
+        let knee = question.knee_for_each();
+        let mut field = vec![Self { name: "none".into(), kind: Kind::Unlimited, algorithm: None }];
+        let mut limits = FIXED.map(|factor| libm::round(knee as f64 * factor) as usize).to_vec();
+        limits.dedup();
+        field.extend(limits.into_iter().map(Self::fixed));
+        let names = Algorithm::NAMES.iter().filter(|name| **name != "fixed");
+        field.extend(names.filter_map(|name| Self::parse(name, Kind::Defaults)));
+        // By default it waits for five seconds before it calls anything slow.
+        field.extend(Self::parse(&format!("aimd:timeout={}", deadline(question)), Kind::Tuned));
+        field
+    }
+
+    /// Others of these algorithms' settings: from the knee on, and some that pay for some services.
+    pub(crate) fn tuned(names: &[String], question: &Question) -> Vec<Self> {
+        let knee = question.knee_for_each();
+        let mut tuned = Vec::new();
+        for name in names {
+            // With settings already, more are added.
+            let (base, with) = match name.split_once(':') {
+                Some((base, _)) => (base, format!("{name},")),
+                None => (name.as_str(), format!("{name}:")),
+            };
+            let sweep = SWEEP.iter().filter(|(swept, _)| *swept == base).flat_map(|(_, settings)| *settings);
+            let settings = sweep.map(|&text| text.to_owned());
+            // Not all have it: those say so, and are left out.
+            let initial = question.knows_the_knee().then(|| format!("initial={knee}"));
+            tuned.extend(
+                settings
+                    .chain(initial)
+                    .filter_map(|settings| Self::parse(&format!("{with}{settings}"), Kind::Tuned)),
+            );
+        }
+        tuned
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.algorithm.clone().map_or(Limits::None, Limits::Algorithm)
+    }
+
+    fn fixed(limit: usize) -> Self {
+        let limit = limit.max(1);
+        let algorithm = Some(Algorithm::Fixed(FixedSettings { limit }));
+        Self { name: format!("fixed:{limit}"), kind: Kind::Fixed, algorithm }
+    }
+
+    fn parse(text: &str, kind: Kind) -> Option<Self> {
+        let contestant = Contestant::parse(text).ok()?;
+        Some(Self { name: contestant.name, kind, algorithm: Some(contestant.algorithm) })
+    }
+}
+
+fn deadline(question: &Question) -> String {
+    humantime::format_duration(question.deadline).to_string().replace(' ', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_that_is_swept_is_one() {
+        for (name, settings) in SWEEP {
+            for setting in *settings {
+                let text = format!("{name}:{setting}");
+                let swept = Contestant::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+                let plain = Contestant::parse(name).unwrap();
+                assert_ne!(swept.algorithm, plain.algorithm, "{text} is the default");
+            }
+        }
+    }
+}
