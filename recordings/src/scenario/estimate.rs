@@ -140,7 +140,7 @@ fn of_latencies_alone(digest: &Digest) -> Option<ServiceEstimate> {
 fn of_requests(digest: &Digest, reading: &Reading) -> (Vec<Level>, f64) {
     let refined;
     let windows = if is_coarse(reading) && digest.requests.is_complete() {
-        refined = Windows::of(digest.requests.refined(reading.basis).iter());
+        refined = Windows::of(digest.requests.refined(reading.basis).iter(), false);
         &refined
     } else {
         &digest.windows
