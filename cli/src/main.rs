@@ -4,6 +4,7 @@ mod choose;
 mod contestants;
 mod convert;
 mod failure;
+mod figures;
 mod inspect;
 mod league;
 mod memory;
