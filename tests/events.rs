@@ -63,8 +63,7 @@ impl Subscriber for Journal {
 fn heard(work: impl FnOnce()) -> Vec<Entry> {
     let journal = Journal::default();
     tracing::subscriber::with_default(journal.clone(), work);
-    let entries = std::mem::take(&mut *journal.0.lock().unwrap());
-    entries
+    std::mem::take(&mut *journal.0.lock().unwrap())
 }
 
 fn fixed(limit: usize, clock: &ManualClock) -> Gate<ManualClock> {
