@@ -9,14 +9,11 @@ use std::{
 
 use clap::Args;
 use goodput_recordings::{
-    Item, Record,
-    scenario::{Arrivals, Place, Played, ServiceEstimate, Setup, recorded},
+    ConvertError,
+    scenario::{Place, Played, Replay, Setup, recorded, usual_deadline},
 };
 
 use crate::{failure::Failure, recording::Source};
-
-/// Columns of the list.
-const HEADER: [&str; 6] = ["start_ns", "latency_ns", "outcome", "service_ns", "status", "nested"];
 
 /// Requests of a scenario file, at most.
 const MOST_REQUESTS: usize = 100_000;
@@ -48,58 +45,30 @@ fn target(arguments: &Arguments) -> Result<Box<dyn Write>, Failure> {
 }
 
 fn write_list(arguments: &Arguments) -> Result<(), Failure> {
-    let recording = arguments.source.open()?;
-    let mut list = csv::Writer::from_writer(target(arguments)?);
-    let mut failed = list.write_record(HEADER).err();
-    let reading = recording
-        .each(|item| {
-            if let (Item::Request(record), None) = (item, &failed) {
-                failed = list.write_record(row(&record)).err();
-            }
-        })
-        .map_err(|error| arguments.source.named(error))?;
-    if let Some(error) = failed {
-        return Err(Failure::Output(error.into()));
+    match goodput_recordings::convert(arguments.source.open()?, target(arguments)?) {
+        Ok(_) => Ok(()),
+        Err(ConvertError::Read(error)) => Err(arguments.source.named(error).into()),
+        Err(ConvertError::Write(error)) => Err(Failure::Output(error)),
+        Err(error @ ConvertError::Aggregate { .. }) => {
+            Err(Failure::Arguments(format!("{}: {error}; try --scenario", arguments.source.name())))
+        }
     }
-    list.flush()?;
-    if reading.records == 0 {
-        return Err(Failure::Arguments(format!(
-            "{}: holds {} load steps and no requests, so there is no list to write; try --scenario",
-            arguments.source.name(),
-            reading.steps
-        )));
-    }
-    Ok(())
-}
-
-fn row(record: &Record) -> [String; 6] {
-    let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
-    let between =
-        record.start.zip(record.end).and_then(|(start, end)| u64::try_from(end.checked_sub(start)?).ok());
-    [
-        record.start.or(record.stamp).map_or_else(String::new, |start| start.to_string()),
-        // Where both stamps are known they tell more than a latency that leaves stages out.
-        number(between.or(record.latency)),
-        record.outcome.name().to_owned(),
-        number(record.service),
-        record.status.to_string(),
-        record.nested.to_string(),
-    ]
 }
 
 fn write_scenario(arguments: &Arguments) -> Result<(), Failure> {
     let read = arguments.source.read()?;
-    let reading = &read.inspection.reading;
+    let workload = &read.inspection.workload;
     let nothing = |what: &str| Failure::Arguments(format!("{}: {what}", arguments.source.name()));
-    let service = ServiceEstimate::of(&read.digest, reading)
+    let (service, usual) = Played::of(workload, 1.0)
+        .zip(usual_deadline(workload))
         .ok_or_else(|| nothing("nothing in it says how long the service works on a request"))?;
     let setup = Setup {
-        deadline: arguments.deadline.unwrap_or_else(|| service.usual_deadline()),
+        deadline: arguments.deadline.unwrap_or(usual),
         place: Place::Server,
         most_requests: MOST_REQUESTS,
     };
-    let arrivals = Arrivals::of(&read.digest, reading, setup.most_requests);
-    let mut scenario = recorded(&Played::of(&service, 1.0), &arrivals, &setup)?
+    let replay = Replay::of(&read.digest, &read.inspection.reading, setup.most_requests);
+    let mut scenario = recorded(&service, &replay, &setup)?
         .ok_or_else(|| nothing("nothing in it says when requests came, so there is no scenario to write"))?;
     scenario.about = format!("{} from {}.", scenario.about.trim_end_matches('.'), arguments.source.name());
     let text = toml::to_string(&scenario).map_err(|error| Failure::Arguments(error.to_string()))?;

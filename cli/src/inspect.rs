@@ -6,11 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use goodput_recordings::{
-    Basis, Evidence, Inspection, Reading,
-    scenario::{Estimate, ServiceEstimate},
-};
-use serde_json::Value;
+use goodput_recordings::{Basis, Estimate, Evidence, Inspection, Reading, ServiceModel, Waiting, Workload};
 
 use crate::{
     failure::Failure,
@@ -29,27 +25,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn inspect(arguments: &Arguments) -> Result<(), Failure> {
     let read = arguments.source.read()?;
-    let service = ServiceEstimate::of(&read.digest, &read.inspection.reading);
     let mut out = io::stdout().lock();
     if arguments.json {
-        let all = to_json(&read.inspection, service.as_ref())?;
-        writeln!(out, "{}", serde_json::to_string_pretty(&all).map_err(io::Error::from)?)?;
+        writeln!(out, "{}", serde_json::to_string_pretty(&read.inspection).map_err(io::Error::from)?)?;
     } else {
         writeln!(out, "{}", arguments.source.name())?;
-        for line in read_lines(&read.inspection).into_iter().chain(service_lines(service.as_ref())) {
+        for line in read_lines(&read.inspection).into_iter().chain(service_lines(&read.inspection.workload)) {
             writeln!(out, "  {line}")?;
         }
     }
     Ok(())
-}
-
-/// The recording, and beside it `workload`.
-pub(crate) fn to_json(inspection: &Inspection, service: Option<&ServiceEstimate>) -> Result<Value, Failure> {
-    let mut all = serde_json::to_value(inspection).map_err(io::Error::from)?;
-    if let Value::Object(fields) = &mut all {
-        fields.insert("workload".into(), serde_json::to_value(service).map_err(io::Error::from)?);
-    }
-    Ok(all)
 }
 
 /// What was read, a fact in each line.
@@ -117,29 +102,49 @@ pub(crate) fn read_lines(inspection: &Inspection) -> Vec<String> {
 }
 
 /// What was understood of the service.
-pub(crate) fn service_lines(service: Option<&ServiceEstimate>) -> Vec<String> {
-    let Some(service) = service else {
-        return vec!["Service: nothing in the recording says how long it works on a request.".into()];
-    };
-    let mut lines = Vec::new();
-    if let Some(latency) = &service.no_load_latency_ms {
-        lines.push(format!("Service: {} without a queue.", range(latency, |ms| seconds(ms / 1e3))));
+pub(crate) fn service_lines(workload: &Workload) -> Vec<String> {
+    let mut lines = vec![format!("Service: {}", workload.verdict)];
+    if let Some(capacity) = &workload.capacity_per_s {
+        lines.push(format!("Capacity: {} per second.", range(capacity, round)));
+    } else if let Some(least) = workload.capacity_at_least_per_s {
+        lines.push(format!("Capacity: at least {} per second.", round(least)));
     }
-    match (&service.capacity_per_s, &service.knee) {
-        (Some(capacity), Some(knee)) => {
-            lines.push(format!("Capacity: {} per second.", range(capacity, round)));
-            lines.push(format!(
-                "Knee: {} at once; more of them wait for each other and bring no more answers.",
-                range(knee, round)
-            ));
-        }
-        _ if service.capacity_at_least_per_s > 0.0 => lines.push(format!(
-            "Capacity: no overload in this recording: at least {} per second, the knee unknown.",
-            round(service.capacity_at_least_per_s)
-        )),
-        _ => lines.push("Capacity: unknown; nothing says when requests came.".into()),
+    if let Some(latency) = &workload.no_load_latency_ms {
+        lines.push(format!(
+            "Latency without a queue: {}, as a median.",
+            range(latency, |ms| seconds(ms / 1e3))
+        ));
+    }
+    match &workload.knee {
+        Some(knee) => lines.push(format!("Knee: {} at once.", range(knee, round))),
+        None => lines.push("Knee: unknown.".into()),
+    }
+    lines.extend(workload.service.map(|model| format!("Kind: {}.", kind(model))));
+    let arrivals = &workload.arrivals;
+    if arrivals.rate_per_s > 0.0 {
+        let waiting = match arrivals.clients_wait {
+            Waiting::Closed => "; clients wait for answers before they ask again",
+            Waiting::Open => "; clients ask whether or not they were answered",
+            Waiting::Unknown => "",
+        };
+        lines.push(format!(
+            "Arrivals: {} per second on average, {} at most{waiting}.",
+            round(arrivals.rate_per_s),
+            round(arrivals.peak_per_s)
+        ));
     }
     lines
+}
+
+fn kind(model: ServiceModel) -> String {
+    match model {
+        ServiceModel::Queue { workers } => format!("{} workers behind a queue", round(workers)),
+        ServiceModel::Shared { parallelism } => {
+            format!("requests share what suffices for {} at once", round(parallelism))
+        }
+        ServiceModel::Saturating { parallelism } => format!("{} are worked on at once", round(parallelism)),
+        ServiceModel::Retrograde { .. } => "throughput falls again when too many are in it".into(),
+    }
 }
 
 /// To three digits: more are never known.

@@ -1,13 +1,14 @@
 //! `goodput simulate`.
 
 use std::{
+    fs,
     io::{self, Write},
     path::PathBuf,
     time::Duration,
 };
 
 use clap::Args;
-use goodput_simulator::{Limits, Measure, Scenario, run};
+use goodput_simulator::{Comparison, Limits, Measure, Scenario, run};
 
 use crate::{
     contestants::Contestant,
@@ -25,7 +26,7 @@ const STEPS: u32 = 5_000;
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A scenario file
+    /// A scenario file, or one that compares variations of a scenario and prints tables
     file: PathBuf,
     /// What decides the limit at doors without a limiter: an algorithm as a config file names it, with settings if
     /// wanted (vegas:initial=50,max=500); `none` for no gate; `oracle` for the best limits in hindsight
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn simulate(arguments: &Arguments) -> Result<(), Failure> {
+    if fs::read_to_string(&arguments.file).is_ok_and(|text| Comparison::is_one(&text)) {
+        return compare(arguments);
+    }
     let scenario = Scenario::read(&arguments.file)?;
     if arguments.algorithm.is_none() && scenario.open_doors() > 0 {
         return Err(Failure::Arguments(format!(
@@ -91,6 +95,22 @@ pub(crate) fn simulate(arguments: &Arguments) -> Result<(), Failure> {
         out.write_all(&figures.csv()?)?;
     } else {
         writeln!(out, "{}", figures.table())?;
+    }
+    Ok(())
+}
+
+/// Plays the variations of a file that holds several, and prints their tables.
+fn compare(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.json || arguments.csv || arguments.algorithm.is_some() {
+        return Err(Failure::Arguments(format!(
+            "{}: this file compares variations of a scenario, each with its own limits, and prints tables; leave out \
+             --algorithm, --json and --csv",
+            arguments.file.display()
+        )));
+    }
+    let mut out = io::stdout().lock();
+    for table in Comparison::read(&arguments.file)?.play(arguments.seed)? {
+        writeln!(out, "{table}")?;
     }
     Ok(())
 }

@@ -177,7 +177,7 @@ fn remarks(
             names.join(", ")
         ));
     }
-    if question.deadline.as_nanos() as f64 <= question.played.work.mean_ns() {
+    if question.deadline.as_nanos() as f64 <= question.played.service.work.mean_ns() {
         remarks.push(format!(
             "The deadline of {deadline} is shorter than the service needs on average without a queue: most answers are \
              late whatever the limit."

@@ -13,7 +13,7 @@ mod tournament;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use goodput_recordings::scenario::{Place, ServiceEstimate};
+use goodput_recordings::scenario::Place;
 
 use self::{
     advice::Advice, entrants::Entrant, question::Question, ranking::Ranking, report::Report,
@@ -80,19 +80,10 @@ pub(crate) fn choose(arguments: &Arguments) -> Result<(), Failure> {
     let place = arguments.place()?;
     let read = arguments.source.read()?;
     let name = arguments.source.name();
-    let service = ServiceEstimate::of(&read.digest, &read.inspection.reading).ok_or_else(|| {
-        Failure::Arguments(format!(
-            "{name}: nothing in it says how long the service works on a request; log the time each request took"
-        ))
-    })?;
-    let deadline = match arguments.deadline {
-        Some(deadline) if deadline.is_zero() => {
-            return Err(Failure::Arguments("--deadline: must be above 0".into()));
-        }
-        Some(deadline) => deadline,
-        None => service.usual_deadline(),
-    };
-    let question = Question::new(&read, service, deadline, place)?;
+    if arguments.deadline.is_some_and(|deadline| deadline.is_zero()) {
+        return Err(Failure::Arguments("--deadline: must be above 0".into()));
+    }
+    let question = Question::new(&read, &name, arguments.deadline, place)?;
     drop(read.digest);
     let mut tournament = Tournament::new(&question, arguments.seeds, arguments.objective)?;
     tournament.play(Entrant::field(&question))?;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    inspect::{read_lines, service_lines, to_json},
+    inspect::{read_lines, service_lines},
 };
 
 /// All that was found out.
@@ -62,7 +62,7 @@ impl Report<'_> {
 
     /// What was read and understood, a fact each.
     pub(crate) fn facts(&self) -> Vec<String> {
-        read_lines(self.inspection).into_iter().chain(service_lines(Some(&self.question.service))).collect()
+        read_lines(self.inspection).into_iter().chain(service_lines(&self.question.workload)).collect()
     }
 
     /// Prints the recommendation first, then why.
@@ -94,7 +94,7 @@ impl Report<'_> {
                 "remarks": self.advice.remarks,
                 "limiter": pick.algorithm,
             },
-            "recording": to_json(self.inspection, Some(&self.question.service))?,
+            "recording": self.inspection,
             "deadline_ms": self.question.deadline.as_secs_f64() * 1e3,
             "objective": self.tournament.objective.name(),
             "seeds": self.tournament.seeds,

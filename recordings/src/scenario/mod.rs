@@ -1,18 +1,18 @@
 //! From a recording to worlds in which limiters can be tried: the recorded arrivals, an overload and a slowdown built
 //! from them, each met by the service that the recording shows.
 
-mod arrivals;
-mod estimate;
+mod replay;
+mod service;
 
 use std::time::Duration;
 
 use goodput_simulator::{
-    Clients, Contradiction, Door, Doors, Listed, Open, Pool, Process, RateChange, Scenario, Service,
-    ServiceChange, Starts, Ties,
+    Clients, Contradiction, Door, Doors, Listed, Open, Process, RateChange, Scenario, Service, ServiceChange,
+    Ties,
 };
 
-pub use arrivals::Arrivals;
-pub use estimate::{Estimate, ServiceEstimate};
+pub use replay::Replay;
+pub use service::{Played, usual_deadline};
 
 /// The load before and after an overload, of capacity: that of the recording within these bounds.
 const CALM: (f64, f64) = (0.4, 0.8);
@@ -24,50 +24,6 @@ const SLOW: f64 = 0.5;
 /// A stage of an overload or slowdown lasts so many seconds, or so many requests, whichever takes longer.
 const STAGE_S: f64 = 20.0;
 const STAGE_REQUESTS: f64 = 1_500.0;
-
-/// A service to be played: workers with a queue before them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Played {
-    /// How many requests are worked on at once.
-    pub workers: u32,
-    /// How long each takes.
-    pub work: goodput_simulator::Work,
-}
-
-impl Played {
-    /// The service that a recording shows. Where it does not show how many workers there are, so many are assumed as
-    /// it kept busy, times `room`: with 1 the service was full at the busiest moment of the recording.
-    #[must_use]
-    pub fn of(estimate: &ServiceEstimate, room: f64) -> Self {
-        let workers = match &estimate.knee {
-            Some(knee) => knee.value,
-            None => (estimate.most_in_service * room).ceil(),
-        };
-        Self { workers: workers.clamp(1.0, 1e6) as u32, work: estimate.work() }
-    }
-
-    /// Requests per second at its best.
-    #[must_use]
-    pub fn capacity_per_s(&self) -> f64 {
-        f64::from(self.workers) / (self.work.mean_ns() / 1e9)
-    }
-
-    fn service(&self) -> Service {
-        Service {
-            work: self.work.clone(),
-            pool: Some(Pool { workers: self.workers, starts: Starts::default(), slows_with_queue: None }),
-            sharing: None,
-            usl: None,
-            speed: 1.0,
-            stretch: 1.0,
-            delay: Duration::ZERO,
-            changes: Vec::new(),
-            pauses: None,
-            errors: Vec::new(),
-            outages: Vec::new(),
-        }
-    }
-}
 
 /// Where the limiters stand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -96,15 +52,11 @@ pub struct Setup {
 /// # Errors
 ///
 /// [`Contradiction`] if the recording holds times that no world can (longer than a century).
-pub fn recorded(
-    service: &Played,
-    arrivals: &Arrivals,
-    setup: &Setup,
-) -> Result<Option<Scenario>, Contradiction> {
-    let clients = match arrivals {
-        Arrivals::Unknown => return Ok(None),
-        Arrivals::Each { at, .. } => share(at, setup.place),
-        Arrivals::Steps(steps) => {
+pub fn recorded(service: &Played, replay: &Replay, setup: &Setup) -> Result<Option<Scenario>, Contradiction> {
+    let clients = match replay {
+        Replay::Unknown => return Ok(None),
+        Replay::Each { at, .. } => share(at, setup.place),
+        Replay::Steps(steps) => {
             let mut changes = Vec::new();
             let mut from = Duration::ZERO;
             for (length, rate) in steps {
@@ -116,8 +68,8 @@ pub fn recorded(
         }
     };
     // The last request gets its time to be answered.
-    let length = arrivals.length() + setup.deadline;
-    scenario("recorded", "The arrivals of the recording.", length, service.service(), clients, setup)
+    let length = replay.length() + setup.deadline;
+    scenario("recorded", "The arrivals of the recording.", length, service.service.clone(), clients, setup)
         .map(Some)
 }
 
@@ -126,13 +78,13 @@ pub fn recorded(
 /// # Errors
 ///
 /// Those of [`recorded`].
-pub fn overload(service: &Played, arrivals: &Arrivals, setup: &Setup) -> Result<Scenario, Contradiction> {
-    let capacity = service.capacity_per_s();
-    let calm = arrivals.mean_per_s().map_or(CALM.1, |mean| mean / capacity).clamp(CALM.0, CALM.1) * capacity;
+pub fn overload(service: &Played, replay: &Replay, setup: &Setup) -> Result<Scenario, Contradiction> {
+    let capacity = service.capacity_per_s;
+    let calm = replay.mean_per_s().map_or(CALM.1, |mean| mean / capacity).clamp(CALM.0, CALM.1) * capacity;
     let stage = stage(capacity, setup);
     let changes = [(stage, OVERLOAD * capacity), (stage * 2, calm)];
     let about = "The recorded rate, then twice what the service can do, then the recorded rate again.";
-    scenario("overload", about, stage * 3, service.service(), open(calm, &changes, setup.place), setup)
+    scenario("overload", about, stage * 3, service.service.clone(), open(calm, &changes, setup.place), setup)
 }
 
 /// The service works at half its speed for a while.
@@ -141,11 +93,12 @@ pub fn overload(service: &Played, arrivals: &Arrivals, setup: &Setup) -> Result<
 ///
 /// Those of [`recorded`].
 pub fn slowdown(service: &Played, setup: &Setup) -> Result<Scenario, Contradiction> {
-    let capacity = service.capacity_per_s();
+    let capacity = service.capacity_per_s;
     let stage = stage(capacity, setup);
     let change =
         |at: Duration, speed: f64| ServiceChange { at, speed: Some(speed), ..ServiceChange::default() };
-    let slowed = Service { changes: vec![change(stage, SLOW), change(stage * 2, 1.0)], ..service.service() };
+    let slowed =
+        Service { changes: vec![change(stage, SLOW), change(stage * 2, 1.0)], ..service.service.clone() };
     let about = "A steady load of three quarters, while the service falls to half its speed and recovers.";
     scenario("slowdown", about, stage * 3, slowed, open(STEADY * capacity, &[], setup.place), setup)
 }
@@ -233,10 +186,27 @@ fn scenario(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_simulator::Work;
+    use goodput_simulator::{Pool, Starts, Work};
+
+    fn played(workers: u32, work: Duration) -> Played {
+        let service = Service {
+            work: Work::Constant(work),
+            pool: Some(Pool { workers, starts: Starts::default(), slows_with_queue: None }),
+            sharing: None,
+            usl: None,
+            speed: 1.0,
+            stretch: 1.0,
+            delay: Duration::ZERO,
+            changes: Vec::new(),
+            pauses: None,
+            errors: Vec::new(),
+            outages: Vec::new(),
+        };
+        Played { service, full_at: workers, capacity_per_s: f64::from(workers) / work.as_secs_f64() }
+    }
 
     fn service() -> Played {
-        Played { workers: 4, work: Work::Constant(Duration::from_millis(50)) }
+        played(4, Duration::from_millis(50))
     }
 
     fn setup(place: Place) -> Setup {
@@ -245,7 +215,7 @@ mod tests {
 
     #[test]
     fn an_overload_is_twice_what_the_service_can_do_between_two_calm_stages() {
-        let scenario = overload(&service(), &Arrivals::Unknown, &setup(Place::Server)).unwrap();
+        let scenario = overload(&service(), &Replay::Unknown, &setup(Place::Server)).unwrap();
         let loads: Vec<f64> =
             scenario.segments().iter().filter_map(goodput_simulator::Segment::load).collect();
         assert_eq!(loads.len(), 3);
@@ -263,8 +233,8 @@ mod tests {
     #[test]
     fn clients_share_the_recorded_arrivals_among_them() {
         let at = (0..10).map(Duration::from_secs).collect();
-        let arrivals = Arrivals::Each { at, cut: false };
-        let scenario = recorded(&service(), &arrivals, &setup(Place::Clients(3))).unwrap().unwrap();
+        let replay = Replay::Each { at, cut: false };
+        let scenario = recorded(&service(), &replay, &setup(Place::Clients(3))).unwrap().unwrap();
         let counts: Vec<_> = scenario.clients.iter().map(|clients| clients.requests.len()).collect();
         assert_eq!(counts, [4, 3, 3]);
         assert_eq!(scenario.open_doors(), 3);
@@ -272,8 +242,8 @@ mod tests {
 
     #[test]
     fn no_run_has_more_requests_than_asked_for() {
-        let fast = Played { workers: 1000, work: Work::Constant(Duration::from_millis(1)) };
-        let scenario = overload(&fast, &Arrivals::Unknown, &setup(Place::Server)).unwrap();
+        let fast = played(1000, Duration::from_millis(1));
+        let scenario = overload(&fast, &Replay::Unknown, &setup(Place::Server)).unwrap();
         let requests: f64 = scenario
             .segments()
             .iter()

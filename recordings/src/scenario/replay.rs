@@ -1,4 +1,4 @@
-//! When the requests of a recording came.
+//! When the requests of a recording came, to be played again.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::reading::Reading;
 
 /// The arrivals of a recording, of its busiest stretch if it is long.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Arrivals {
+pub enum Replay {
     /// Each request, counted from the first; in order of time.
     Each {
         /// Instants.
@@ -21,7 +21,7 @@ pub enum Arrivals {
     Unknown,
 }
 
-impl Arrivals {
+impl Replay {
     /// The arrivals of a recording, at most so many of them in a row: those that came in the shortest time.
     #[must_use]
     pub fn of(digest: &Digest, reading: &Reading, most: usize) -> Self {
@@ -82,7 +82,7 @@ impl Arrivals {
 }
 
 /// Steps at most as long as a run should be: longer ones are cut, in proportion.
-fn steps(digest: &Digest) -> Arrivals {
+fn steps(digest: &Digest) -> Replay {
     const LONGEST: f64 = 600.0;
     let steps: Vec<(f64, f64)> = digest
         .steps
@@ -100,7 +100,7 @@ fn steps(digest: &Digest) -> Arrivals {
         .into_iter()
         .map(|(seconds, rate)| (Duration::from_secs_f64((seconds * factor).max(1e-3)), rate))
         .collect();
-    if steps.is_empty() { Arrivals::Unknown } else { Arrivals::Steps(steps) }
+    if steps.is_empty() { Replay::Unknown } else { Replay::Steps(steps) }
 }
 
 #[cfg(test)]
@@ -124,10 +124,10 @@ mod tests {
         let digest = digest(&[0, 1000, 2000, 2100, 2150, 4000, 9000]);
         let reading = Reading::new(Format::Goodput, Compression::None);
         let ms = Duration::from_millis;
-        let busiest = Arrivals::of(&digest, &reading, 3);
-        assert_eq!(busiest, Arrivals::Each { at: vec![ms(0), ms(100), ms(150)], cut: true });
+        let busiest = Replay::of(&digest, &reading, 3);
+        assert_eq!(busiest, Replay::Each { at: vec![ms(0), ms(100), ms(150)], cut: true });
         assert_eq!(busiest.mean_per_s(), Some(20.0));
-        let all = Arrivals::of(&digest, &reading, 100);
+        let all = Replay::of(&digest, &reading, 100);
         assert_eq!(all.length(), ms(9000));
     }
 
@@ -137,7 +137,7 @@ mod tests {
         digest.add(Item::Request(Record::unstamped(Some(5))));
         digest.add(Item::Request(Record::unstamped(Some(6))));
         let reading = Reading::new(Format::Goodput, Compression::None);
-        assert_eq!(Arrivals::of(&digest, &reading, 100), Arrivals::Unknown);
-        assert_eq!(Arrivals::Unknown.mean_per_s(), None);
+        assert_eq!(Replay::of(&digest, &reading, 100), Replay::Unknown);
+        assert_eq!(Replay::Unknown.mean_per_s(), None);
     }
 }
