@@ -68,7 +68,10 @@ impl<C: Clock> Future for Acquire<C> {
         self.waits = None;
         Poll::Ready(match settled {
             Ok(entry) => Ok(OwnedToken::new(Arc::clone(&self.shared), entry)),
-            Err(refusal) => Err(self.shared.tell(&self.request, refusal)),
+            Err(refusal) => {
+                self.shared.tell(&self.request, &refusal);
+                Err(refusal)
+            }
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use goodput_algorithms::Instant;
+use slab::Slab;
 
 use super::door::Occupancy;
 use crate::{
@@ -17,23 +18,27 @@ pub(super) struct Classes {
     pub(super) tenants: Option<Tenants>,
     /// From 1, and grows with every change of these, so that what was entered in others is not taken out of these.
     epoch: u32,
+    /// Where those are entered who have not left.
+    book: Slab<Line>,
 }
 
-/// Where a request was entered.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Account {
+/// A number in the book, plus one; 0 if a request is not in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Account(usize);
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
     tenant: Option<Key>,
     partition: Option<Key>,
-    /// 0 for nowhere.
     epoch: u32,
 }
 
 impl Account {
-    pub(super) const NONE: Self = Self { tenant: None, partition: None, epoch: 0 };
+    pub(super) const NONE: Self = Self(0);
 
     #[inline]
     pub(super) const fn is_none(self) -> bool {
-        self.epoch == 0
+        self.0 == 0
     }
 }
 
@@ -43,7 +48,7 @@ impl Classes {
         partitions: Option<Partitions>,
         tenants: Option<Tenants>,
     ) -> Self {
-        Self { cohorts, partitions, tenants, epoch: 1 }
+        Self { cohorts, partitions, tenants, epoch: 1, book: Slab::new() }
     }
 
     /// To be called after every change of them.
@@ -77,15 +82,14 @@ impl Classes {
                 .enter(tenant, weight, in_flight, seen.limit(), now)
                 .map_err(|refusal| NotEntered { reason: refusal.reason, retry_after: refusal.retry_after })?;
         }
-        let account = Account { tenant, partition, epoch: self.epoch };
-        let Some(partitions) = &mut self.partitions else { return Ok(account) };
-        if again && !partitions.fits(partition, weight, seen.limit())
-            || !partitions.enter(partition, weight, seen.limit(), now)
+        if let Some(partitions) = &mut self.partitions
+            && (again && !partitions.fits(partition, weight, seen.limit())
+                || !partitions.enter(partition, weight, seen.limit(), now))
         {
-            self.take_tenant_back(account, weight, now);
+            self.take_tenant_back(tenant, weight, now);
             return Err(NotEntered { reason: RefusalReason::PartitionFull, retry_after: None });
         }
-        Ok(account)
+        Ok(Account(self.book.insert(Line { tenant, partition, epoch: self.epoch }) + 1))
     }
 
     /// A request that was entered has a place now.
@@ -97,29 +101,31 @@ impl Classes {
 
     /// Undoes an [`Classes::enter`] that led to nothing.
     pub(super) fn take_back(&mut self, account: Account, weight: u32, now: Instant) {
-        if account.epoch != self.epoch {
-            return;
-        }
-        self.take_tenant_back(account, weight, now);
+        let Some(line) = self.strike(account) else { return };
+        self.take_tenant_back(line.tenant, weight, now);
         if let Some(partitions) = &mut self.partitions {
-            partitions.leave(account.partition, weight);
+            partitions.leave(line.partition, weight);
         }
     }
 
     pub(super) fn leave(&mut self, account: Account, weight: u32, now: Instant) {
-        if account.epoch != self.epoch {
-            return;
-        }
+        let Some(line) = self.strike(account) else { return };
         if let Some(partitions) = &mut self.partitions {
-            partitions.leave(account.partition, weight);
+            partitions.leave(line.partition, weight);
         }
-        if let (Some(tenants), Some(tenant)) = (&mut self.tenants, account.tenant) {
+        if let (Some(tenants), Some(tenant)) = (&mut self.tenants, line.tenant) {
             tenants.leave(tenant, weight, now);
         }
     }
 
-    fn take_tenant_back(&mut self, account: Account, weight: u32, now: Instant) {
-        if let (Some(tenants), Some(tenant)) = (&mut self.tenants, account.tenant) {
+    /// Strikes a line from the book. Nothing if it is of an earlier epoch.
+    fn strike(&mut self, account: Account) -> Option<Line> {
+        let line = self.book.try_remove(account.0.checked_sub(1)?)?;
+        (line.epoch == self.epoch).then_some(line)
+    }
+
+    fn take_tenant_back(&mut self, tenant: Option<Key>, weight: u32, now: Instant) {
+        if let (Some(tenants), Some(tenant)) = (&mut self.tenants, tenant) {
             tenants.take_back(tenant, weight, now);
         }
     }

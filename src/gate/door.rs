@@ -11,7 +11,7 @@ pub(super) struct Door {
 
 /// What the door's word said at one moment: from the low end 32 bits in flight, 1 bit somebody waits, 31 bits limit.
 #[derive(Clone, Copy)]
-pub(super) struct Occupancy(pub(super) u64);
+pub(super) struct Occupancy(u64);
 
 impl Door {
     pub(super) fn new(limit: usize) -> Self {

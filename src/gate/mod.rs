@@ -98,8 +98,9 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit, or is refused by a rule.
     #[inline]
     pub fn try_acquire_for(&self, request: &Request) -> Result<Token<'_, C>, Refusal> {
-        let entry = self.shared.try_admit(request).map_err(|refusal| self.shared.tell(request, refusal))?;
-        Ok(Token::new(&self.shared, entry))
+        self.shared
+            .try_admit(request, |entry| Token::new(&self.shared, entry))
+            .inspect_err(|refusal| self.shared.tell(request, refusal))
     }
 
     /// As [`Gate::try_acquire_for`], with a token that does not borrow the gate.
@@ -109,8 +110,9 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit.
     #[inline]
     pub fn try_acquire_owned(&self, request: &Request) -> Result<OwnedToken<C>, Refusal> {
-        let entry = self.shared.try_admit(request).map_err(|refusal| self.shared.tell(request, refusal))?;
-        Ok(OwnedToken::new(Arc::clone(&self.shared), entry))
+        self.shared
+            .try_admit(request, |entry| OwnedToken::new(Arc::clone(&self.shared), entry))
+            .inspect_err(|refusal| self.shared.tell(request, refusal))
     }
 
     /// Waits for room if there is none, as far as the gate's bounds on waiting allow.

@@ -93,7 +93,7 @@ impl<C: Clock> Shared<C> {
     ) -> Result<Admission, Refusal> {
         let flags = self.rules.0.flags();
         if request.bypass || !flags.has(Flags::WAITING) {
-            return self.try_admit(request).map(Admission::Entered);
+            return self.try_admit(request, Admission::Entered);
         }
         if flags.has(Flags::OBSERVE_ONLY) {
             return Ok(Admission::Entered(self.enter_without_waiting(request, flags)));
@@ -134,16 +134,15 @@ impl<C: Clock> Shared<C> {
         drop(left);
         to_wake.wake();
         if let Some(Ok(entry)) = settled {
-            self.drop_entry(&entry);
+            self.drop_entry(entry);
         }
     }
 
     /// A place became free that somebody waits for, or that belongs to a class.
     #[cold]
-    pub(super) fn place_is_free(&self, entry: &Entry, now: Instant) {
-        let weight = entry.admitted.weight();
+    pub(super) fn place_is_free(&self, weight: u32, account: Account, now: Instant) {
         let mut desk = lock(&self.desk);
-        desk.classes.leave(entry.account, weight, now);
+        desk.classes.leave(account, weight, now);
         desk.room.departed(weight, now);
         let (to_wake, _) = self.serve(&mut desk, now);
         drop(desk);

@@ -9,7 +9,7 @@ use super::{
     door::{Door, Occupancy, Part},
     observer::{Observer, Sources, Watch},
     rules::{Flags, Rules},
-    stripe::{Refused, Stripe},
+    stripe::Refused,
     stripes::{Stripes, Writer},
     tallies::Tallies,
 };
@@ -99,40 +99,37 @@ impl<C: Clock> Shared<C> {
         shared
     }
 
-    #[inline]
-    pub(super) fn try_admit(&self, request: &Request) -> Result<Entry, Refusal> {
+    /// Admits a request or refuses it, and makes of its entry what the caller wants: so no copy is made of it on the way.
+    #[inline(always)]
+    pub(super) fn try_admit<T>(
+        &self,
+        request: &Request,
+        token: impl FnOnce(Entry) -> T,
+    ) -> Result<T, Refusal> {
         if !self.rules.0.flags().are_plain() || request.bypass {
-            return self.try_admit_by_rules(request);
+            return self.try_admit_by_rules(request).map(token);
         }
         match self.admit(request, Part::ALL) {
-            Ok(admitted) => Ok(Entry::new(admitted, request)),
+            Ok(admitted) => Ok(token(Entry::new(admitted, request))),
             Err(Stopped::Full(seen)) => Err(self.refuse_at_limit(seen, request)),
             Err(Stopped::Late(seen)) => Err(self.refuse_late(seen, request)),
         }
     }
 
     /// Admits a request if nobody waits and there is room within `part` of the limit.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
         let weight = request.weight.max(1);
-        let own = self.stripes.own();
-        // Most often the door still is as this thread left it, and need not be looked at before it is passed.
-        let mut seen = own.map_or_else(|| self.door.0.look(), Stripe::last_seen);
+        let seen = self.door.0.look();
         if !seen.admits(weight, part) {
-            seen = self.door.0.look();
-            if !seen.admits(weight, part) {
-                return Err(Stopped::Full(seen));
-            }
+            return Err(Stopped::Full(seen));
         }
         let now = self.clock.now();
         if request.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Stopped::Late(seen));
         }
-        let writer = self.stripes.writer(own);
-        let after = self.door.0.enter(weight, part, seen).map_err(|seen| {
-            writer.stripe().remember(seen);
-            Stopped::Full(seen)
-        })?;
+        let writer = self.stripes.writer(self.stripes.own());
+        let after = self.door.0.enter(weight, part, seen).map_err(Stopped::Full)?;
         let admitted = self.note_entry(&writer, weight, now, after);
         drop(writer);
         if self.watch.0.deadline_passed(now) {
@@ -141,7 +138,7 @@ impl<C: Clock> Shared<C> {
         Ok(admitted)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn refuse_at_limit(&self, seen: Occupancy, request: &Request) -> Refusal {
         self.stripes.refuse(Refused::at_limit(request.criticality));
         let hint = self.watch.0.hint();
@@ -162,20 +159,20 @@ impl<C: Clock> Shared<C> {
         Refusal { reason, limit: seen.limit(), in_flight: seen.in_flight() as usize, retry_after: None }
     }
 
-    #[inline]
-    pub(super) fn release(&self, entry: &Entry, outcome: Outcome) {
+    #[inline(always)]
+    pub(super) fn release(&self, entry: Entry, outcome: Outcome) {
         self.release_at(entry, outcome, self.clock.now());
     }
 
     /// Ends a request whose token was dropped.
-    pub(super) fn drop_entry(&self, entry: &Entry) {
+    pub(super) fn drop_entry(&self, entry: Entry) {
         let now = self.clock.now();
         let outcome = if now >= entry.deadline { Outcome::Overload } else { Outcome::Cancelled };
         self.release_at(entry, outcome, now);
     }
 
-    #[inline]
-    fn release_at(&self, entry: &Entry, outcome: Outcome, now: Instant) {
+    #[inline(always)]
+    fn release_at(&self, entry: Entry, outcome: Outcome, now: Instant) {
         let admitted = entry.admitted;
         if admitted.is_outside() {
             self.tallies.leave_outside();
@@ -183,20 +180,19 @@ impl<C: Clock> Shared<C> {
         }
         let writer = self.stripes.writer(self.stripes.own());
         let after = self.door.0.leave(admitted.weight());
-        writer.stripe().remember(after);
         let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
         let bank = writer.stripe().bank(self.watch.0.generation());
         let samples = bank.leave(admitted, now, outcome, silence_ns);
         drop(writer);
         if after.someone_waits() || !entry.account.is_none() {
-            self.place_is_free(entry, now);
+            self.place_is_free(admitted.weight(), entry.account, now);
         }
         if self.watch.0.is_due(samples, now) {
             self.look(now, true);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_entry(
         &self,
         writer: &Writer<'_>,
@@ -248,12 +244,11 @@ impl<C: Clock> Shared<C> {
 
     /// Tells whoever listens of a refusal that is about to be handed out.
     #[inline]
-    pub(super) fn tell(&self, request: &Request, refusal: Refusal) -> Refusal {
+    pub(super) fn tell(&self, request: &Request, refusal: &Refusal) {
         #[cfg(feature = "tracing")]
-        self.refusal_sampler.refused(&self.name, request, &refusal, || self.clock.now());
+        self.refusal_sampler.refused(&self.name, request, refusal, || self.clock.now());
         #[cfg(not(feature = "tracing"))]
-        let _ = request;
-        refusal
+        let _ = (request, refusal);
     }
 
     fn look_with(&self, mut observer: MutexGuard<'_, Observer>, now: Instant, at_completion: bool) {

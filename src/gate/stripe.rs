@@ -14,8 +14,6 @@ use crate::{
 pub(super) struct Stripe {
     /// Odd while its writer is at work, so that a collector knows whom to wait for.
     turns: AtomicU64,
-    /// What the door was like when the thread last saw it.
-    seen: AtomicU64,
     refused: [AtomicU64; Refused::KINDS],
     claimed: AtomicBool,
     banks: [Bank; 2],
@@ -25,7 +23,6 @@ impl Stripe {
     pub(super) fn new() -> Self {
         Self {
             turns: AtomicU64::new(0),
-            seen: AtomicU64::new(0),
             refused: std::array::from_fn(|_| AtomicU64::new(0)),
             claimed: AtomicBool::new(false),
             banks: [Bank::new(), Bank::new()],
@@ -51,16 +48,6 @@ impl Stripe {
     /// How often the writer has come and gone.
     pub(super) fn turns(&self) -> u64 {
         self.turns.load(Ordering::Acquire)
-    }
-
-    #[inline]
-    pub(super) fn last_seen(&self) -> Occupancy {
-        Occupancy(self.seen.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    pub(super) fn remember(&self, seen: Occupancy) {
-        self.seen.store(seen.0, Ordering::Relaxed);
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-use std::{fmt, mem::ManuallyDrop, sync::Arc};
+use std::{fmt, mem, sync::Arc};
 
 use goodput_algorithms::Instant;
 
@@ -28,8 +28,10 @@ impl<'gate, C: Clock> Token<'gate, C> {
     #[inline]
     pub fn release(self, outcome: Outcome) {
         // Not to be released again, not even if the limiter panics.
-        let token = ManuallyDrop::new(self);
-        token.shared.release(&token.entry, outcome);
+        let (shared, entry) = (self.shared, self.entry);
+        // Before anything else: not to be released again, not even if the limiter panics.
+        mem::forget(self);
+        shared.release(entry, outcome);
     }
 
     /// When the request was admitted.
@@ -42,7 +44,7 @@ impl<'gate, C: Clock> Token<'gate, C> {
 impl<C: Clock> Drop for Token<'_, C> {
     #[inline]
     fn drop(&mut self) {
-        self.shared.drop_entry(&self.entry);
+        self.shared.drop_entry(self.entry);
     }
 }
 
@@ -80,8 +82,8 @@ impl<C: Clock> OwnedToken<C> {
 impl<C: Clock> Drop for OwnedToken<C> {
     fn drop(&mut self) {
         match self.outcome {
-            Some(outcome) => self.shared.release(&self.entry, outcome),
-            None => self.shared.drop_entry(&self.entry),
+            Some(outcome) => self.shared.release(self.entry, outcome),
+            None => self.shared.drop_entry(self.entry),
         }
     }
 }

@@ -13,12 +13,17 @@ use goodput_under_loom::{
 /// How often a thread may be interrupted where it would not have to be, unless `LOOM_MAX_PREEMPTIONS` says otherwise.
 const PREEMPTIONS: usize = 2;
 
+/// What building a gate needs, and more: loom's own threads have 32 KiB, and the first one cannot have another.
+const STACK: usize = 1 << 18;
+
 /// Runs `model` in every order.
-pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn explore(model: fn()) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
     builder.max_branches = 100_000;
-    builder.check(model);
+    builder.check(move || {
+        loom::thread::Builder::new().stack_size(STACK).spawn(model).unwrap().join().unwrap();
+    });
 }
 
 /// A gate whose clock stands still.
