@@ -49,12 +49,14 @@ impl Curve {
         }
     }
 
-    /// The number at which the curve is highest, if there is one.
+    /// The number at which the curve is highest, or bends towards its highest value, if there is one.
     pub(crate) fn peak(self) -> Option<f64> {
         match self {
             Self::Linear => None,
             Self::Saturating { k } => Some(k),
-            Self::Scalability { sigma, kappa } => (kappa > 0.0).then(|| ((1.0 - sigma).max(0.0) / kappa).sqrt().max(1.0)),
+            // It never ends rising; the line that it begins with would reach the highest value here.
+            Self::Scalability { sigma, kappa: 0.0 } => (sigma > 0.0).then(|| 1.0 / sigma),
+            Self::Scalability { sigma, kappa } => Some(((1.0 - sigma).max(0.0) / kappa).sqrt().max(1.0)),
         }
     }
 
@@ -191,7 +193,7 @@ impl Fits {
     /// be clearly better: it can imitate a bend, and not the other way round.
     pub(crate) fn bent(&self) -> Fit {
         let criterion = |fit: &Fit| fit.deviance / self.dispersion + 2.0 * fit.curve.parameters();
-        if criterion(&self.scalability) + 2.0 < criterion(&self.saturating) { self.scalability } else { self.saturating }
+        if criterion(&self.scalability) + 6.0 < criterion(&self.saturating) { self.scalability } else { self.saturating }
     }
 
     /// The capacity and the bend or peak of a fit's family, with intervals from a block bootstrap over the cells
