@@ -96,6 +96,11 @@ impl Reading {
         }
     }
 
+    /// Which end of the requests the order of the lines follows; `None` where the lines are in another order than time.
+    pub(crate) fn order(&self) -> Basis {
+        if self.format == Format::Ab { Basis::None } else { self.basis }
+    }
+
     /// The first problem of the file in words, for an error.
     pub(crate) fn first_problem(&self) -> String {
         match self.unparseable.first().or(self.skipped.first()) {

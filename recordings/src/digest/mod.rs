@@ -211,7 +211,7 @@ impl Digest {
         let seconds = |request: &Request| request.span().map(|span| sweep::seconds(span, reading.basis));
         let most = sweep::most_in_flight(self.requests.iter().filter_map(seconds));
         let refined = if coarse {
-            let refined = self.requests.refined(reading.basis);
+            let refined = self.requests.refined(reading.order());
             sweep::most_in_flight(refined.iter().filter_map(seconds))
         } else {
             most

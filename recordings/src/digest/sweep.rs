@@ -30,9 +30,30 @@ pub(crate) fn seconds((start, end): (i64, i64), basis: Basis) -> (f64, f64) {
     }
 }
 
+/// How many others each request meets when it comes. The spans have to be sorted by their starts.
+pub(crate) fn met(spans: &[(i64, i64)]) -> Vec<u32> {
+    let mut ends: Vec<i64> = spans.iter().map(|(_, end)| *end).collect();
+    ends.sort_unstable();
+    let mut ended = 0;
+    (0_usize..)
+        .zip(spans)
+        .map(|(before, (start, _))| {
+            while ends.get(ended).is_some_and(|end| end <= start) {
+                ended += 1;
+            }
+            u32::try_from(before.saturating_sub(ended)).unwrap_or(u32::MAX)
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_meets_those_that_have_not_ended_when_it_comes() {
+        assert_eq!(met(&[(0, 10), (5, 15), (10, 20), (10, 11), (30, 31)]), [0, 1, 1, 2, 0]);
+    }
 
     #[test]
     fn an_end_comes_before_a_start_at_the_same_instant() {

@@ -9,7 +9,7 @@ use super::Request;
 use crate::record::Outcome;
 
 /// Windows that are kept.
-const MAX_WINDOWS: usize = 1 << 16;
+const MAX_WINDOWS: usize = 1 << 17;
 /// Length of the first windows: 1 ms.
 const FIRST_LENGTH: i64 = 1_000_000;
 
@@ -91,13 +91,10 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// The windows of some requests. With `whole`, all of a request's time counts as its stay in the service, and not
-    /// only the part that the file tells apart from a proxy's queue.
-    pub(crate) fn of<'r>(requests: impl Iterator<Item = &'r Request>, whole: bool) -> Self {
+    /// The windows of some requests.
+    pub(crate) fn of<'r>(requests: impl Iterator<Item = &'r Request>) -> Self {
         let mut windows = Self::default();
-        for request in requests {
-            windows.add(&if whole { request.as_a_whole() } else { *request });
-        }
+        requests.for_each(|request| windows.add(request));
         windows
     }
 
@@ -105,10 +102,27 @@ impl Windows {
         self.length as f64 / 1e9
     }
 
-    /// Seconds from the beginning of the first window to an instant.
-    pub(crate) fn offset_s(&self, instant: i64) -> f64 {
-        let origin = i128::from(self.first) * i128::from(self.length);
-        (i128::from(instant) - origin) as f64 / 1e9
+    /// For each window, how many requests a new one meets in the service: those from before the window that outlast it,
+    /// or, in windows that are `long` against the stays, those that are there on average.
+    pub(crate) fn in_service(&self, long: bool) -> Vec<f64> {
+        let mut now = 0_i64;
+        self.windows
+            .iter()
+            .map(|window| {
+                let before = now;
+                now += window.change();
+                if long {
+                    window.area_s(before, self.length).max(0.0) / self.length_s()
+                } else {
+                    (before - window.ends.cast_signed()).max(0) as f64
+                }
+            })
+            .collect()
+    }
+
+    /// The window that an instant lies in.
+    pub(crate) fn index_of(&self, instant: i64) -> Option<usize> {
+        usize::try_from(instant.div_euclid(self.length).checked_sub(self.first)?).ok().filter(|at| *at < self.windows.len())
     }
 
     pub(crate) fn length_ns(&self) -> i64 {

@@ -1,19 +1,22 @@
 //! A recording cut into cells: stretches of time long enough to hold several stays, over which Little's law relates
 //! the requests in the service, their stays and their completions.
 
-use crate::digest::{Digest, Windows, is_coarse};
+use crate::digest::{Digest, Request, Windows, is_coarse};
 use crate::reading::Reading;
-use crate::record::{Basis, Step};
+use crate::record::{Basis, Outcome, Step};
 
 /// Cells that are aimed at, at most.
 const MOST_CELLS: usize = 400;
 /// Cells that are aimed at, at least, if the stays are short enough.
 const FEWEST_CELLS: f64 = 24.0;
-/// Completions that a cell should hold, and stays that it should last.
-const COMPLETIONS: f64 = 20.0;
-const STAYS: f64 = 4.0;
+/// Completions that a cell should hold, and short stays that it should last: what is in work at its ends is counted in
+/// one cell and done in another.
+const COMPLETIONS: f64 = 8.0;
+const STAYS: f64 = 8.0;
+/// The share of stays that are shorter than a short one.
+const SHORT: f64 = 0.05;
 /// The shortest cell of a log whose stamps are whole seconds.
-const COARSE_S: f64 = 2.5;
+pub(crate) const COARSE_S: f64 = 2.5;
 /// Ratio of neighbouring levels of requests in the service.
 const LEVEL_RATIO: f64 = 1.06;
 
@@ -37,50 +40,80 @@ pub(crate) struct Cell {
     pub(crate) in_service: f64,
     /// Mean stay of the successes, in seconds.
     pub(crate) stay: Option<f64>,
+    /// Requests have been given up in or shortly before this cell. The service may still be working on them, unseen.
+    pub(crate) haunted: bool,
 }
 
 impl Cell {
-    /// Completions per second.
-    pub(crate) fn throughput(&self) -> f64 {
-        if self.seconds > 0.0 { self.completed / self.seconds } else { 0.0 }
-    }
-
     /// Seconds times a function of the number in the service.
     pub(crate) fn integral(&self, rate: impl Fn(f64) -> f64) -> f64 {
         self.levels.iter().map(|(n, seconds)| rate(*n) * seconds).sum()
     }
 }
 
-/// The cells of a recording of requests, and the windows that they were made of.
-pub(crate) fn of_requests(digest: &Digest, reading: &Reading, whole: bool) -> (Vec<Cell>, Windows) {
-    let coarse = is_coarse(reading) && matches!(reading.basis, Basis::Start | Basis::End);
-    let windows = if digest.requests.is_complete() && (coarse || whole) {
-        let requests = if coarse {
-            digest.requests.refined(reading.basis)
-        } else {
-            digest.requests.iter().copied().collect()
-        };
-        Windows::of(requests.iter(), whole)
-    } else {
-        digest.windows.clone()
-    };
-    (cells(&windows, if coarse { COARSE_S } else { 0.0 }), windows)
+/// A recording of requests in the form in which it is understood.
+pub(crate) struct Course {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) windows: Windows,
+    /// The requests that were kept, with refined stamps.
+    pub(crate) requests: Vec<Request>,
+    /// Whether the requests are all that there were.
+    pub(crate) complete: bool,
+    /// Windows that make a cell.
+    windows_per_cell: usize,
 }
 
-fn cells(windows: &Windows, shortest_s: f64) -> Vec<Cell> {
+impl Course {
+    /// With `whole`, all of a request's time counts as its stay in the service, and not only the part that the file tells
+    /// apart from a proxy's queue.
+    pub(crate) fn of(digest: &Digest, reading: &Reading, whole: bool) -> Self {
+        let coarse = is_coarse(reading);
+        let mut requests = digest.requests.refined(if coarse { reading.order() } else { Basis::None });
+        if whole {
+            requests.iter_mut().for_each(|request| *request = request.as_a_whole());
+        }
+        let windows = if digest.requests.is_complete() && (coarse || whole) {
+            Windows::of(requests.iter())
+        } else {
+            digest.windows.clone()
+        };
+        let per_cell = windows_per_cell(&windows, short_stay(&requests), if coarse { COARSE_S } else { 0.0 });
+        let complete = digest.requests.is_complete();
+        Self { cells: cells(&windows, per_cell), windows, requests, complete, windows_per_cell: per_cell }
+    }
+
+    /// The cell of an instant.
+    pub(crate) fn cell_of(&self, instant: i64) -> Option<&Cell> {
+        self.cells.get(self.windows.index_of(instant)? / self.windows_per_cell)
+    }
+}
+
+/// A stay that only few are shorter than, in seconds.
+fn short_stay(requests: &[Request]) -> f64 {
+    let successes = requests.iter().filter(|request| request.outcome == Outcome::Success);
+    let mut stays: Vec<u64> = successes.filter_map(Request::stay).map(|(start, end)| end.abs_diff(start)).collect();
+    if stays.is_empty() {
+        return 0.0;
+    }
+    let rank = (stays.len() as f64 * SHORT) as usize;
+    *stays.select_nth_unstable(rank).1 as f64 / 1e9
+}
+
+fn windows_per_cell(windows: &Windows, short_s: f64, shortest_s: f64) -> usize {
     let all = windows.as_slice();
     let total_s = all.len() as f64 * windows.length_s();
     let completed: u64 = all.iter().map(|w| w.completed).sum();
-    let succeeded: u64 = all.iter().map(|w| w.succeeded).sum();
-    if completed == 0 || succeeded == 0 {
+    let for_completions = COMPLETIONS * busy_seconds(windows) / completed.max(1) as f64;
+    let wanted = for_completions.max(STAYS * short_s).min(total_s / FEWEST_CELLS);
+    let wanted = wanted.max(total_s / MOST_CELLS as f64).max(shortest_s);
+    (wanted / windows.length_s()).ceil().max(1.0) as usize
+}
+
+fn cells(windows: &Windows, per_cell: usize) -> Vec<Cell> {
+    let all = windows.as_slice();
+    if all.iter().all(|window| window.completed == 0) {
         return Vec::new();
     }
-    let stay = all.iter().map(|w| w.stay_s).sum::<f64>() / succeeded as f64;
-    let busy_s = busy_seconds(windows);
-    let for_completions = COMPLETIONS * busy_s / completed as f64;
-    let wanted = for_completions.max(STAYS * stay).min(total_s / FEWEST_CELLS);
-    let wanted = wanted.max(total_s / MOST_CELLS as f64).max(stay).max(shortest_s);
-    let per_cell = (wanted / windows.length_s()).ceil().max(1.0) as usize;
     let mut in_service = 0;
     let mut cells = Vec::new();
     for (index, group) in all.chunks(per_cell).enumerate() {
@@ -102,11 +135,23 @@ fn cells(windows: &Windows, shortest_s: f64) -> Vec<Cell> {
         cell.seconds = group.len() as f64 * windows.length_s();
         cell.in_service = area / cell.seconds;
         cell.stay = (succeeded > 0).then(|| stay_s / succeeded as f64);
-        cell.levels =
-            levels.into_iter().map(|(_, weighted, seconds)| (weighted / seconds, seconds)).collect();
+        cell.levels = levels.into_iter().map(|(_, weighted, seconds)| (weighted / seconds, seconds)).collect();
         cells.push(cell);
     }
+    haunt(&mut cells);
     cells
+}
+
+/// Marks the cells in which the service may be working on requests that nobody waits for any more: as long as they would
+/// take at the highest throughput seen.
+fn haunt(cells: &mut [Cell]) {
+    let most = cells.iter().map(|cell| cell.completed / cell.seconds).fold(0.0, f64::max);
+    let mut unseen = 0.0;
+    for cell in cells {
+        unseen += cell.censored;
+        cell.haunted = unseen >= 1.0 && unseen > 0.1 * cell.completed;
+        unseen = (unseen - most * cell.seconds).max(0.0);
+    }
 }
 
 /// Seconds in which anything was in the service.
@@ -144,21 +189,17 @@ pub(crate) fn of_steps(steps: &[Step]) -> Vec<Cell> {
             let by_law = step.completed / step.seconds * mean_s;
             let n = step.clients.filter(|_| step.errors * 20.0 < step.completed).unwrap_or(by_law);
             Some(Cell {
-                offset: step
-                    .start
-                    .zip(first)
-                    .map_or(0.0, |(start, first)| start.saturating_sub(first) as f64 / 1e9),
+                offset: step.start.zip(first).map_or(0.0, |(start, first)| start.saturating_sub(first) as f64 / 1e9),
                 seconds: step.seconds,
                 levels: vec![(n, step.seconds)],
                 completed: (step.completed - step.errors).max(0.0),
-                arrivals: step
-                    .offered_per_s
-                    .map_or(step.completed + step.timeouts, |rate| rate * step.seconds),
+                arrivals: step.offered_per_s.map_or(step.completed + step.timeouts, |rate| rate * step.seconds),
                 refused: step.refused.unwrap_or(step.errors),
                 censored: step.timeouts,
                 in_service: n,
                 // With refusals among them, the mean is nobody's stay.
                 stay: Some(if step.errors * 20.0 < step.completed { mean_s } else { return_stay(step, n)? }),
+                haunted: false,
             })
         })
         .collect()

@@ -6,14 +6,17 @@ use super::arrivals::Waiting;
 use super::cells::Cell;
 use super::fit::{Fit, Fits};
 use super::interval::Estimate;
+use super::times::Stays;
 
-/// How much better than a straight line a bend must be, about a χ² of one degree of freedom: one chance in ten thousand.
-const GAIN: f64 = 15.0;
+/// How much better than a straight line a bend must be, about a χ² of one degree of freedom: one chance in a thousand.
+const GAIN: f64 = 11.0;
 /// Completions that must have happened beyond the bend.
 const BEYOND: f64 = 40.0;
 /// How far beyond the bend counts as saturated, and how far below as free.
 const SATURATED: f64 = 1.25;
 const FREE: f64 = 0.75;
+/// How much of the growth of the number in the service the stays must show.
+const RISE: f64 = 0.35;
 
 /// Why the capacity cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +43,20 @@ pub(crate) struct Saturation {
     pub(crate) seen_below: bool,
 }
 
-/// Looks for an overload. `typical` gives the median stay of the requests of cells with a number in the service between
-/// two bounds, in seconds.
-pub(crate) fn saturation(
-    cells: &[Cell],
-    waiting: Waiting,
-    typical: impl Fn(f64, f64) -> Option<f64>,
-) -> Result<Saturation, Doubt> {
+/// Looks for an overload.
+pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Result<Saturation, Doubt> {
+    let clean: Vec<Cell> = cells.iter().filter(|cell| !cell.haunted).cloned().collect();
+    let cells = &clean[..];
     let fits = Fits::of(cells).ok_or(Doubt::TooLittle)?;
     let fit = fits.bent();
+    if std::env::var_os("DBG").is_some() {
+        let (c, p) = fits.uncertainty(&fit);
+        eprintln!("DBG cells {} of {:.2}s disp {:.2} fit {:?} gain {:.1} cap {:?} peak {:?} most {:.1}", cells.len(), cells[0].seconds, fits.dispersion, fit, fits.gain(&fit), c, p, most(cells));
+        let pk = p.map_or(1.0, |p| p.value);
+        let b = sum(cells, pk * SATURATED, f64::INFINITY);
+        let f = sum(cells, 0.0, pk * FREE);
+        eprintln!("DBG beyond: {:.1}s completed {} arrivals {} left {} n {:.1}; free {:.1}s completed {}; typ {:?} {:?} {:?}; steady {:?}", b.seconds, b.completed, b.arrivals, b.left, b.in_service / b.seconds, f.seconds, f.completed, stays.met(0.0, pk*FREE), stays.met(pk*SATURATED, f64::INFINITY), rises(pk, stays), steady(cells, c.map_or(1.0, |c| c.value), fits.dispersion));
+    }
     let (Some(capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
     if fits.gain(&fit) < GAIN {
         return Err(if cells.len() < 4 { Doubt::TooLittle } else { Doubt::NoOverload });
@@ -59,7 +67,7 @@ pub(crate) fn saturation(
     }
     let free = sum(cells, 0.0, peak.value * FREE);
     let seen_below = free.completed >= BEYOND / 2.0;
-    rises(&beyond, peak.value, &typical)?;
+    rises(peak.value, stays)?;
     demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
     steady(cells, capacity.value, fits.dispersion)?;
     Ok(Saturation { fit, capacity, peak, seen_below })
@@ -104,11 +112,19 @@ fn most(cells: &[Cell]) -> f64 {
 
 /// Everybody has to wait in an overload, and not only a few slow requests: the typical stay has to grow about as the
 /// number in the service does.
-fn rises(beyond: &Sum, peak: f64, typical: &impl Fn(f64, f64) -> Option<f64>) -> Result<(), Doubt> {
-    let below = typical(0.0, peak * FREE).or_else(|| typical(0.0, peak * SATURATED));
-    let (Some(below), Some(above)) = (below, typical(peak * SATURATED, f64::INFINITY)) else { return Ok(()) };
-    let growth = beyond.in_service / beyond.seconds / peak;
-    if above / below < 1.0 + 0.4 * (growth - 1.0) { Err(Doubt::SlowRequests) } else { Ok(()) }
+fn rises(peak: f64, stays: &Stays) -> Result<(), Doubt> {
+    let Some(above) = stays.met(peak * SATURATED, f64::INFINITY) else { return Err(Doubt::TooLittle) };
+    let below = stays.met(0.0, peak * FREE).or_else(|| stays.met(0.0, peak * SATURATED));
+    let (below, above, growth) = match below {
+        Some(below) => (below, above, above.met / peak),
+        // Never below the bend: then stays have to grow beyond it.
+        None => {
+            let halves = stays.met(peak * SATURATED, above.met).zip(stays.met(above.met, f64::INFINITY));
+            let (less, more) = halves.ok_or(Doubt::NoOverload)?;
+            (less, more, more.met / less.met)
+        }
+    };
+    if above.stay_s / below.stay_s < 1.0 + RISE * (growth - 1.0) { Err(Doubt::SlowRequests) } else { Ok(()) }
 }
 
 /// An overload needs demand: more throughput than at other times, more arrivals than the service finishes, or clients

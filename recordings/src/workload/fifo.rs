@@ -6,19 +6,23 @@
 //! service that shares its speed, or does not queue at all, knows no such bound. Once c is known, so is when each
 //! request's work began, and with it how long the work took without the queue.
 
-use crate::digest::Requests;
+use crate::digest::{Request, sweep};
 use crate::record::Outcome;
 
 /// Requests that are looked at, from the middle of the recording.
 const MOST: usize = 50_000;
 /// Requests that are needed.
 const FEWEST: usize = 200;
-/// The share of requests that may be overtaken more often than the workers allow: networks shuffle a little.
-const SHUFFLED: f64 = 0.02;
-/// The largest correlation of a service time with the one so many services before it. Service times that are
-/// correlated belong to another kind of service.
-const CORRELATION: f64 = 0.2;
-const LAGS: usize = 12;
+/// Workers that are looked for, at most.
+const MOST_WORKERS: usize = 512;
+/// The share of requests that end while as many older ones are at work as can be, at least.
+const EDGE: f64 = 0.02;
+/// The share that ends with still more older ones, at most: networks shuffle a little, and some clients leave.
+const TAIL: f64 = 0.06;
+/// The share of services that may seem to begin before their worker was free.
+const NEGATIVE: f64 = 0.05;
+/// The strongest negative correlation between service times.
+const MADE_UP: f64 = 0.2;
 
 /// What the order of the ends shows.
 #[derive(Clone, Debug)]
@@ -27,20 +31,12 @@ pub(crate) struct Order {
     pub(crate) workers: usize,
     /// Service times without the queue, in seconds.
     pub(crate) services: Vec<f64>,
-    /// Mean requests in the service.
-    pub(crate) in_service: f64,
 }
 
 /// The workers behind a queue that is served in order; `None` if these requests show none.
-pub(crate) fn workers(requests: &Requests) -> Option<Order> {
-    if !requests.is_complete() {
-        return None;
-    }
-    let mut stays: Vec<(i64, i64)> = requests
-        .iter()
-        .filter(|r| matches!(r.outcome, Outcome::Success | Outcome::Failure))
-        .filter_map(|r| r.stay())
-        .collect();
+pub(crate) fn workers(requests: &[Request]) -> Option<Order> {
+    let mut stays: Vec<(i64, i64)> =
+        requests.iter().filter(|r| matches!(r.outcome, Outcome::Success | Outcome::Failure)).filter_map(|r| r.stay()).collect();
     stays.sort_unstable();
     let skip = stays.len().saturating_sub(MOST) / 2;
     let stays = &stays[skip..(skip + MOST).min(stays.len())];
@@ -48,22 +44,31 @@ pub(crate) fn workers(requests: &Requests) -> Option<Order> {
         return None;
     }
     let older = older_at_end(stays);
-    let present = present_at_start(stays);
-    let in_service = present.iter().map(|n| f64::from(*n)).sum::<f64>() / present.len() as f64;
+    let present = sweep::met(stays);
+    let in_service = present.iter().map(|n| f64::from(*n)).sum::<f64>() / present.len() as f64 + 1.0;
     // Only requests that had many before them can show a bound.
-    let mut bounded: Vec<u32> = older
-        .iter()
-        .zip(&present)
-        .filter(|(_, n)| f64::from(**n) >= in_service / 2.0)
-        .map(|(o, _)| *o)
-        .collect();
-    bounded.sort_unstable();
-    let at = ((bounded.len() as f64 * (1.0 - SHUFFLED)) as usize).min(bounded.len().checked_sub(1)?);
-    let workers = bounded[at] as usize + 1;
-    let reached = bounded.iter().filter(|o| **o as usize + 1 >= workers).count();
-    let clear = workers >= 2 && in_service >= 2.0 * workers as f64 && reached * 50 >= bounded.len();
+    let many = older.iter().zip(&present).filter(|(_, n)| f64::from(**n) >= in_service / 2.0).map(|(older, _)| *older);
+    let workers = cliff(many).filter(|workers| in_service >= 2.0 * *workers as f64)?;
     let services = services(stays, workers);
-    (clear && is_white(&services)).then_some(Order { workers, services, in_service })
+    is_independent(&services, workers).then_some(Order { workers, services })
+}
+
+/// The number of workers by the requests that were still older when one ended: that many less one is common, and more
+/// than that is as good as never.
+fn cliff(older: impl Iterator<Item = u32>) -> Option<usize> {
+    let mut counts = vec![0_u32; MOST_WORKERS + 1];
+    let mut all = 0_u32;
+    for older in older {
+        counts[(older as usize).min(MOST_WORKERS)] += 1;
+        all += 1;
+    }
+    let share = |count: u32| f64::from(count) / f64::from(all.max(1));
+    (2..MOST_WORKERS).rev().find(|&workers| {
+        let edge = share(counts[workers - 1]);
+        let beyond = share(counts[workers]);
+        let tail = share(counts[workers..].iter().sum());
+        edge >= EDGE && beyond <= edge / 4.0 && tail <= TAIL
+    })
 }
 
 /// For each request, how many that arrived earlier were still there when it ended.
@@ -84,26 +89,13 @@ fn older_at_end(stays: &[(i64, i64)]) -> Vec<u32> {
         .collect()
 }
 
-/// For each request, how many others were there when it arrived.
-fn present_at_start(stays: &[(i64, i64)]) -> Vec<u32> {
-    let mut ends: Vec<i64> = stays.iter().map(|(_, end)| *end).collect();
-    ends.sort_unstable();
-    stays
-        .iter()
-        .enumerate()
-        .map(|(before, (start, _))| (before - ends.partition_point(|end| end <= start).min(before)) as u32)
-        .collect()
-}
-
 /// The time from when a worker took each request to its end, in seconds, in the order of the arrivals.
 fn services(stays: &[(i64, i64)], workers: usize) -> Vec<f64> {
     // The latest ends of older requests, as many as there are workers: the earliest of them frees the worker.
-    let mut latest: std::collections::BinaryHeap<std::cmp::Reverse<i64>> =
-        std::collections::BinaryHeap::new();
+    let mut latest: std::collections::BinaryHeap<std::cmp::Reverse<i64>> = std::collections::BinaryHeap::new();
     let mut services = Vec::with_capacity(stays.len());
     for (start, end) in stays {
-        let free =
-            if latest.len() == workers { latest.peek().map_or(i64::MIN, |free| free.0) } else { i64::MIN };
+        let free = if latest.len() == workers { latest.peek().map_or(i64::MIN, |free| free.0) } else { i64::MIN };
         services.push(end.saturating_sub(free.max(*start)) as f64 / 1e9);
         latest.push(std::cmp::Reverse(*end));
         if latest.len() > workers {
@@ -113,21 +105,22 @@ fn services(stays: &[(i64, i64)], workers: usize) -> Vec<f64> {
     services
 }
 
-/// Whether service times look independent of each other, and hardly any is negative.
-fn is_white(services: &[f64]) -> bool {
+/// Whether service times look as if each was its own: hardly any is negative, and a long one is not made up for by a
+/// short one later, as it would be if the stays and not the services were the cause. A slow spell of the machine, which
+/// makes neighbours alike, is no objection.
+fn is_independent(services: &[f64], workers: usize) -> bool {
     let count = services.len() as f64;
     let negative = services.iter().filter(|s| **s < 0.0).count() as f64;
     let mean = services.iter().sum::<f64>() / count;
     let variance = services.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / count;
-    if negative > 2.0 * SHUFFLED * count || mean <= 0.0 || variance <= 0.0 {
+    if negative > NEGATIVE * count || mean <= 0.0 || variance <= 0.0 {
         return false;
     }
-    let bound = CORRELATION.max(4.0 / count.sqrt());
-    (1..=LAGS).all(|lag| {
+    let correlation = |lag: usize| {
         let pairs = services.iter().zip(&services[lag..]);
-        let covariance = pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / count;
-        (covariance / variance).abs() < bound
-    })
+        pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / count / variance
+    };
+    (1..=3 * workers).all(|lag| correlation(lag) > -MADE_UP)
 }
 
 /// Counts by rank, with sums of everything up to a rank (Fenwick 1994).
@@ -155,18 +148,16 @@ impl Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Request;
     use crate::record::Record;
 
     /// A closed loop of so many clients before a service, whose requests `serve` ends in the order of arrival.
-    fn closed_loop(clients: usize, count: usize, mut end: impl FnMut(i64, usize) -> i64) -> Requests {
-        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<i64>> =
-            (0..clients as i64).map(std::cmp::Reverse).collect();
-        let mut requests = Requests::default();
+    fn closed_loop(clients: usize, count: usize, mut end: impl FnMut(i64, usize) -> i64) -> Vec<Request> {
+        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<i64>> = (0..clients as i64).map(std::cmp::Reverse).collect();
+        let mut requests = Vec::new();
         for n in 0..count {
             let start = ready.pop().unwrap().0;
             let end = end(start, n);
-            requests.add(Request::of(&Record::spanning(start, end)));
+            requests.push(Request::of(&Record::spanning(start, end)));
             ready.push(std::cmp::Reverse(end));
         }
         requests
@@ -194,7 +185,10 @@ mod tests {
     fn a_service_that_does_not_queue_shows_no_workers() {
         // Independent stays of very different lengths, and of nearly the same length.
         assert!(workers(&closed_loop(16, 3_000, |start, n| start + service(n) * 4)).is_none());
-        assert!(workers(&closed_loop(16, 3_000, |start, n| start + 264_000_000 + service(n) / 4)).is_none());
+        for spread in [1, 2, 4, 8] {
+            let requests = closed_loop(16, 3_000, |start, n| start + 230_000_000 + service(n) / spread);
+            assert!(workers(&requests).is_none(), "{spread}");
+        }
         assert!(workers(&closed_loop(16, 3_000, |start, _| start + 264_000_000)).is_none());
     }
 }

@@ -18,6 +18,7 @@ mod times;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, Request};
+use crate::formats::Format;
 use crate::reading::Reading;
 use crate::record::Outcome;
 
@@ -25,7 +26,7 @@ pub use arrivals::{Arrivals, Waiting};
 pub use interval::Estimate;
 pub use times::ServiceTimes;
 
-use cells::Cell;
+use cells::{COARSE_S, Cell, Course};
 use evidence::{Doubt, Saturation};
 use fit::Curve;
 use times::{Stays, no_load};
@@ -116,32 +117,33 @@ pub struct CurvePoint {
 impl Workload {
     /// Understands a recording that has been read.
     pub fn of(digest: &Digest, reading: &Reading) -> Self {
-        if digest.records > 0 { of_requests(digest, reading) } else { of_steps(digest) }
+        if digest.records > 0 { of_requests(digest, reading) } else { of_steps(digest, reading) }
     }
 }
 
 fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
-    let (mut cells, mut windows) = cells::of_requests(digest, reading, false);
-    let mut arrivals = arrivals::of_windows(&windows, &cells);
-    let mut stays = Stays::of(digest, &cells, &windows, false);
-    let mut found = evidence::saturation(&cells, arrivals.clients_wait, |from, to| stays.median(from, to));
+    let mut course = Course::of(digest, reading, false);
+    let mut arrivals = arrivals::of_windows(&course.windows, &course.cells);
+    let mut stays = Stays::of(&course);
+    let mut found = evidence::saturation(&course.cells, arrivals.clients_wait, &stays);
     let mut whole = false;
     if found.is_err() && digest.requests.iter().any(Request::has_service) {
         // The queue may be in front of the service, in the proxy that wrote the log.
-        let (all_cells, all_windows) = cells::of_requests(digest, reading, true);
-        let all_stays = Stays::of(digest, &all_cells, &all_windows, true);
-        let all =
-            evidence::saturation(&all_cells, arrivals.clients_wait, |from, to| all_stays.median(from, to));
-        if all.is_ok() {
-            (cells, windows, stays, found, whole) = (all_cells, all_windows, all_stays, all, true);
-            arrivals = arrivals::of_windows(&windows, &cells);
+        let all = Course::of(digest, reading, true);
+        let all_arrivals = arrivals::of_windows(&all.windows, &all.cells);
+        let all_stays = Stays::of(&all);
+        let seen = evidence::saturation(&all.cells, all_arrivals.clients_wait, &all_stays);
+        if seen.is_ok() {
+            (course, arrivals, stays, found, whole) = (all, all_arrivals, all_stays, seen, true);
         }
     }
-    let order = if crate::digest::is_coarse(reading) { None } else { fifo::workers(&digest.requests) };
+    let cells = &course.cells;
+    let fine = course.complete && !crate::digest::is_coarse(reading);
+    let order = if fine { fifo::workers(&course.requests) } else { None };
     let mut workload = match (&found, order) {
-        (Ok(saturation), order) => saturated(saturation, &stays, order.as_ref(), &cells),
-        (Err(_), Some(order)) => ordered(&order, &cells),
-        (Err(doubt), None) => unknown(*doubt, &stays, &cells),
+        (Ok(saturation), order) => saturated(saturation, &stays, order.as_ref(), cells),
+        (Err(_), Some(order)) => ordered(&order, cells),
+        (Err(doubt), None) => unknown(*doubt, &stays, cells),
     };
     if whole {
         workload.verdict += " The queue is in front of the service, in the proxy: what the service itself could do beyond it is not seen.";
@@ -151,24 +153,21 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     workload
 }
 
-fn of_steps(digest: &Digest) -> Workload {
+fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     let cells = cells::of_steps(digest.steps());
     let clients = digest.steps().iter().all(|step| step.clients.is_some()) && !cells.is_empty();
     let arrivals = arrivals::of_cells(&cells, clients);
-    let stays = Stays::of_steps(digest.steps(), &cells);
-    let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) {
-        Waiting::Closed
-    } else {
-        arrivals.clients_wait
-    };
-    let found = evidence::saturation(&cells, waiting, |from, to| stays.median(from, to));
+    // Quantiles of wide buckets, and of windows longer than a step, are no medians.
+    let medians = !matches!(reading.format, Format::Prometheus | Format::Locust);
+    let stays = Stays::of_steps(digest.steps(), &cells, medians);
+    let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) { Waiting::Closed } else { arrivals.clients_wait };
+    let found = evidence::saturation(&cells, waiting, &stays);
     let mut workload = match &found {
         Ok(saturation) => saturated(saturation, &stays, None, &cells),
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
     workload.arrivals = arrivals;
-    let count =
-        |of: fn(&crate::record::Step) -> f64| digest.steps().iter().map(of).sum::<f64>().max(0.0) as u64;
+    let count = |of: fn(&crate::record::Step) -> f64| digest.steps().iter().map(of).sum::<f64>().max(0.0) as u64;
     let (completed, timeouts) = (count(|s| s.completed), count(|s| s.timeouts));
     let refused = count(|s| s.refused.unwrap_or(0.0));
     let all = completed.saturating_add(timeouts);
@@ -182,14 +181,9 @@ fn of_steps(digest: &Digest) -> Workload {
 }
 
 /// An overload was seen.
-fn saturated(
-    saturation: &Saturation,
-    stays: &Stays,
-    order: Option<&fifo::Order>,
-    cells: &[Cell],
-) -> Workload {
+fn saturated(saturation: &Saturation, stays: &Stays, order: Option<&fifo::Order>, cells: &[Cell]) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
-    let free = no_load(stays, peak.value);
+    let free = no_load(stays, peak.value).or_else(|| order.and_then(|order| times::of_services(&order.services)));
     let retrograde = matches!(saturation.fit.curve, Curve::Scalability { .. });
     let knee = match &free {
         _ if retrograde => Some(peak),
@@ -211,16 +205,13 @@ fn saturated(
                 (Some(order), _) => ServiceModel::Queue { workers: order.workers as f64 },
                 // Under sharing, stays are as different as the work; a queue makes them alike.
                 (None, Some(ratio)) if ratio > 0.8 => ServiceModel::Shared { parallelism },
-                (None, Some(ratio)) if ratio < 0.6 => {
-                    ServiceModel::Queue { workers: parallelism.round().max(1.0) }
-                }
+                (None, Some(ratio)) if ratio < 0.6 => ServiceModel::Queue { workers: parallelism.round().max(1.0) },
                 _ => ServiceModel::Saturating { parallelism },
             }
         }
     };
     let at = knee.map_or_else(String::new, |k| format!(" with about {} requests in it", range(k)));
-    let verdict =
-        format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
+    let verdict = format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
     Workload {
         capacity_per_s: Some(capacity),
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
@@ -235,11 +226,10 @@ fn saturated(
 /// No overload can be seen in the curve, but the order of the ends shows a queue that is never empty.
 fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
     let workers = order.workers as f64;
-    let mut sorted_ms: Vec<f64> = order.services.iter().map(|s| (s * 1e3).max(0.0)).collect();
-    sorted_ms.sort_by(f64::total_cmp);
-    let busy: Vec<&Cell> = cells.iter().filter(|cell| cell.in_service >= workers * 1.25).collect();
-    let (completed, seconds) =
-        busy.iter().fold((0.0, 0.0), |sum, cell| (sum.0 + cell.completed, sum.1 + cell.seconds));
+    let free = times::of_services(&order.services);
+    // Completions over the time in which all workers were busy; a busy half of them counts half.
+    let completed: f64 = cells.iter().map(|cell| cell.completed).sum();
+    let seconds: f64 = cells.iter().map(|cell| cell.integral(|n| (n / workers).min(1.0))).sum();
     let rate = completed / seconds;
     let error = interval::z95() * completed.sqrt() / seconds;
     let capacity = (completed > 0.0).then(|| Estimate::new(rate, rate - error, rate + error));
@@ -253,10 +243,10 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
     };
     Workload {
         capacity_per_s: capacity,
-        no_load_latency_ms: interval::quantile(&sorted_ms, 0.5),
+        no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
         knee: Some(Estimate::new(workers, workers, workers + 1.0)),
         service: Some(ServiceModel::Queue { workers }),
-        service_time_ms: ServiceTimes::of(&sorted_ms),
+        service_time_ms: free.map(|free| free.times),
         verdict,
         ..common(cells)
     }
@@ -264,16 +254,12 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
 
 /// No overload was seen, or none that can be trusted.
 fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
-    let free = times::lowest(stays, cells);
+    let free = times::lowest(stays);
     let common = common(cells);
-    let least = common
-        .capacity_at_least_per_s
-        .map_or_else(String::new, |rate| format!("capacity is at least {rate:.0}/s, "));
+    let least = common.capacity_at_least_per_s.map_or_else(String::new, |rate| format!("capacity is at least {rate:.0}/s, "));
     let verdict = match doubt {
         Doubt::NoOverload => format!("No overload in this recording: {least}the knee unknown."),
-        Doubt::TooLittle => {
-            format!("Too few requests or levels of load to see a curve: {least}the knee unknown.")
-        }
+        Doubt::TooLittle => format!("Too few requests or levels of load to see a curve: {least}the knee unknown."),
         Doubt::SlowRequests => format!(
             "Requests piled up because some of them are slow, not because the others had to wait: {least}the knee unknown."
         ),
@@ -281,16 +267,9 @@ fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
             "Latency rose at times, but demand was no higher then than at others: stalls, and no overload that would tell \
              the capacity: {least}the knee unknown."
         ),
-        Doubt::Changing => {
-            format!("The service was faster at some times than at others: {least}the knee unknown.")
-        }
+        Doubt::Changing => format!("The service was faster at some times than at others: {least}the knee unknown."),
     };
-    Workload {
-        no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
-        service_time_ms: free.map(|f| f.times),
-        verdict,
-        ..common
-    }
+    Workload { no_load_latency_ms: free.as_ref().map(|free| free.median_ms), service_time_ms: free.map(|f| f.times), verdict, ..common }
 }
 
 /// What needs no overload.
@@ -315,8 +294,9 @@ fn common(cells: &[Cell]) -> Workload {
 }
 
 /// The highest throughput over neighbouring cells with a hundred completions (or a tenth of all), less one standard
-/// error.
+/// error. Stamps of whole seconds need some seconds to say anything about a rate.
 fn at_least(cells: &[Cell]) -> Option<f64> {
+    let shortest = if cells.first()?.seconds >= COARSE_S { 2.0 * COARSE_S } else { 0.0 };
     let all: f64 = cells.iter().map(|cell| cell.completed).sum();
     let wanted = 100.0_f64.min(all / 10.0).max(1.0);
     let mut most: Option<f64> = None;
@@ -325,7 +305,7 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
         for cell in &cells[first..] {
             completed += cell.completed;
             seconds += cell.seconds;
-            if completed >= wanted {
+            if completed >= wanted && seconds >= shortest {
                 let rate = (completed - f64::sqrt(completed)) / seconds;
                 most = Some(most.map_or(rate, |most: f64| most.max(rate)));
                 break;
@@ -337,8 +317,7 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
 
 /// Cells joined by their number in the service.
 fn curve(cells: &[Cell]) -> Vec<CurvePoint> {
-    let mut busy: Vec<&Cell> =
-        cells.iter().filter(|cell| cell.completed > 0.0 && cell.stay.is_some()).collect();
+    let mut busy: Vec<&Cell> = cells.iter().filter(|cell| cell.completed > 0.0 && cell.stay.is_some()).collect();
     busy.sort_by(|a, b| a.in_service.total_cmp(&b.in_service));
     let per_point = busy.len().div_ceil(CURVE_POINTS).max(1);
     busy.chunks(per_point)

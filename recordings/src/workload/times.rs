@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cells::Cell;
+use super::cells::{Cell, Course};
 use super::interval::{self, Estimate};
-use crate::digest::{Digest, Windows};
+use crate::digest::{Request, sweep};
 use crate::record::{Outcome, Step};
 
 /// Requests that are needed to say how long one takes.
 const FEWEST: usize = 20;
+/// Requests that are enough to look no further than at the lowest loads.
+const ENOUGH: usize = 60;
 
 /// Durations of requests that do not have to wait, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,15 +34,8 @@ impl ServiceTimes {
         let mean = sorted_ms.iter().sum::<f64>() / count;
         let variance = sorted_ms.iter().map(|ms| (ms - mean) * (ms - mean)).sum::<f64>() / count;
         let steps = (0..20).map(|step| f64::from(step) / 20.0).chain([0.99, 1.0]);
-        let quantiles = steps
-            .map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)]))
-            .collect();
-        Some(Self {
-            mean,
-            cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 },
-            quantiles,
-            requests: sorted_ms.len() as u64,
-        })
+        let quantiles = steps.map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)])).collect();
+        Some(Self { mean, cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }, quantiles, requests: sorted_ms.len() as u64 })
     }
 }
 
@@ -52,60 +47,65 @@ pub(super) struct Free {
     pub(super) times: ServiceTimes,
 }
 
-/// The stays of successes, each with the number in the service in its cell.
+/// The stay of a success, and the load that it met.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    /// Seconds.
+    stay: f64,
+    /// Requests in the service when it came, itself included. Requests that come see the service as it is on average
+    /// (Wolff 1982), whatever they themselves will need; the number during their stay would be larger for the slow ones.
+    met: f64,
+    /// Requests that it stands for.
+    weight: f64,
+}
+
+/// The stays of successes.
 pub(super) struct Stays {
-    /// Number in the service, stay in seconds; for a step, its quantiles with their weights.
-    points: Vec<(f64, f64)>,
-    /// Whether each point is a median of a step, and not a request.
+    stays: Vec<Stay>,
+    /// Whether each is the typical stay of a step, and not that of a request.
     steps: bool,
 }
 
 impl Stays {
-    pub(super) fn of(digest: &Digest, cells: &[Cell], windows: &Windows, whole: bool) -> Self {
-        let length = cells.first().map_or(1.0, |cell| cell.seconds);
-        let points = digest
-            .requests
-            .iter()
-            .filter(|request| request.outcome == Outcome::Success)
-            .filter_map(|request| {
-                let request = if whole { request.as_a_whole() } else { *request };
-                let (start, end) = request.stay()?;
-                // A request belongs to the cell in the middle of its stay.
-                let offset = windows.offset_s(i64::midpoint(start, end));
-                let cell = cells.get((offset / length).max(0.0) as usize)?;
-                Some((cell.in_service, end.abs_diff(start) as f64 / 1e9))
-            })
-            .collect();
-        Self { points, steps: false }
+    pub(super) fn of(course: &Course) -> Self {
+        let stays = if course.complete { met_exactly(course) } else { met_in_windows(course) };
+        Self { stays, steps: false }
     }
 
-    pub(super) fn of_steps(steps: &[Step], cells: &[Cell]) -> Self {
+    /// The typical stays of steps: their medians if those are worth anything, else their means.
+    pub(super) fn of_steps(steps: &[Step], cells: &[Cell], medians: bool) -> Self {
         let usable = steps.iter().filter(|step| step.seconds > 0.0 && step.completed > 0.0);
         let usable = usable.filter(|step| step.latency_ms.mean.or(step.latency_ms.p50).is_some());
-        // Refusals pull a median down: such a step says nothing about a typical stay.
-        let points = usable
+        let stays = usable
             .zip(cells)
-            .filter(|(step, _)| step.errors * 20.0 < step.completed)
             .filter_map(|(step, cell)| {
-                Some((cell.in_service, step.latency_ms.p50.or(step.latency_ms.mean)? / 1e3))
+                // Refusals pull a median down: then only Little's law tells a typical stay.
+                let clean = step.errors * 20.0 < step.completed;
+                let median = step.latency_ms.p50.filter(|_| medians && clean).map(|ms| ms / 1e3);
+                Some(Stay { stay: median.or(cell.stay)?, met: cell.in_service, weight: step.completed })
             })
             .collect();
-        Self { points, steps: true }
+        Self { stays, steps: true }
     }
 
-    /// The stays with a number in the service between two bounds, in milliseconds, sorted.
-    fn between(&self, from: f64, to: f64) -> Vec<f64> {
-        let mut stays: Vec<f64> =
-            self.points.iter().filter(|(n, _)| (from..to).contains(n)).map(|(_, stay)| stay * 1e3).collect();
-        stays.sort_by(f64::total_cmp);
+    /// The stays that met a number between two bounds, in milliseconds, sorted, with their weights.
+    fn between(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
+        let within = self.stays.iter().filter(|stay| (from..to).contains(&stay.met));
+        let mut stays: Vec<(f64, f64)> = within.map(|stay| (stay.stay * 1e3, stay.weight)).collect();
+        stays.sort_by(|a, b| a.0.total_cmp(&b.0));
         stays
     }
 
-    /// The median stay in seconds with a number in the service between two bounds.
-    pub(super) fn median(&self, from: f64, to: f64) -> Option<f64> {
+    /// The requests that met a number in the service between two bounds.
+    pub(super) fn met(&self, from: f64, to: f64) -> Option<Typical> {
         let stays = self.between(from, to);
-        let enough = if self.steps { !stays.is_empty() } else { stays.len() >= FEWEST };
-        enough.then(|| stays[stays.len() / 2] / 1e3)
+        if weight(&stays) < FEWEST as f64 {
+            return None;
+        }
+        let within = self.stays.iter().filter(|stay| (from..to).contains(&stay.met));
+        let mut met: Vec<(f64, f64)> = within.map(|stay| (stay.met, stay.weight)).collect();
+        met.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Some(Typical { met: middle(&met), stay_s: middle(&stays) / 1e3 })
     }
 
     /// How different stays are from each other in an overload, against how different they are without one: the ratio of
@@ -114,8 +114,8 @@ impl Stays {
         if self.steps {
             return None;
         }
-        let spread = |stays: Vec<f64>| {
-            let at = |q: f64| stays[((stays.len() - 1) as f64 * q) as usize];
+        let spread = |stays: Vec<(f64, f64)>| {
+            let at = |q: f64| stays[((stays.len() - 1) as f64 * q) as usize].0;
             (stays.len() >= 2 * FEWEST && at(0.5) > 0.0).then(|| (at(0.75) - at(0.25)) / at(0.5))
         };
         // Within a narrow band of load: different loads would make stays different by themselves.
@@ -125,37 +125,122 @@ impl Stays {
     }
 }
 
-/// The stays well below the knee.
+fn weight(stays: &[(f64, f64)]) -> f64 {
+    stays.iter().map(|(_, weight)| weight).sum()
+}
+
+/// The weighted median of sorted stays.
+fn middle(stays: &[(f64, f64)]) -> f64 {
+    weighted(stays, 0.5)
+}
+
+/// A weighted quantile of sorted stays.
+fn weighted(stays: &[(f64, f64)], q: f64) -> f64 {
+    let wanted = weight(stays) * q;
+    let mut sum = 0.0;
+    let found = stays.iter().find(|(_, weight)| {
+        sum += weight;
+        sum >= wanted
+    });
+    found.map_or(0.0, |(stay, _)| *stay)
+}
+
+/// The stays of requests that met so few that they did not wait: the fewest that enough requests met, and at most as many
+/// as the knee has room for.
 pub(super) fn no_load(stays: &Stays, knee: f64) -> Option<Free> {
-    [0.6, 0.8, 1.0].iter().find_map(|share| free(stays, stays.between(0.0, (knee * share).max(1.0))))
+    let mut most = 1.0;
+    while most < 0.7 * knee {
+        if let Some(free) = free(stays, &stays.between(0.0, most + 0.5), ENOUGH) {
+            return Some(free);
+        }
+        most = (most * 1.3).ceil();
+    }
+    free(stays, &stays.between(0.0, knee.max(1.5)), FEWEST)
 }
 
 /// The stays at the lowest loads of a recording without an overload. At a constant load nothing says that nobody waited:
 /// then the interval begins at the shortest stays.
-pub(super) fn lowest(stays: &Stays, cells: &[Cell]) -> Option<Free> {
-    let mut loads: Vec<f64> =
-        cells.iter().filter(|c| c.completed > 0.0).map(|cell| cell.in_service).collect();
-    loads.sort_by(f64::total_cmp);
-    let (half, top) = (loads.get(loads.len() / 2).copied()?, loads.last().copied()?);
+pub(super) fn lowest(stays: &Stays) -> Option<Free> {
     let all = stays.between(0.0, f64::INFINITY);
+    let mut loads: Vec<(f64, f64)> = stays.stays.iter().map(|stay| (stay.met, stay.weight)).collect();
+    loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (half, top) = (middle(&loads), loads.last()?.0);
     let low = stays.between(0.0, half.max(1.0) * (1.0 + 1e-9));
-    let mut free = free(stays, low).or_else(|| free(stays, all.clone()))?;
+    let mut free = free(stays, &low, FEWEST).or_else(|| free(stays, &all, FEWEST))?;
     if half > 1.3 && top < 2.0 * half {
-        let shortest = all[all.len() / 100];
+        let shortest = all[all.len() / 100].0;
         free.median_ms = Estimate::new(free.median_ms.value, shortest, free.median_ms.high);
     }
     Some(free)
 }
 
-fn free(stays: &Stays, sorted_ms: Vec<f64>) -> Option<Free> {
-    if !stays.steps && sorted_ms.len() < FEWEST {
+/// The stays of a recording all of whose requests are there.
+fn met_exactly(course: &Course) -> Vec<Stay> {
+    let mut spans: Vec<((i64, i64), Outcome)> =
+        course.requests.iter().filter_map(|request| Some((request.stay()?, request.outcome))).collect();
+    spans.sort_unstable();
+    let met = sweep::met(&spans.iter().map(|(span, _)| *span).collect::<Vec<_>>());
+    spans
+        .into_iter()
+        .zip(met)
+        .filter(|((_, outcome), _)| *outcome == Outcome::Success)
+        .filter_map(|(((start, end), _), others)| {
+            let haunted = course.cell_of(start)?.haunted;
+            let stay = end.abs_diff(start) as f64 / 1e9;
+            (!haunted).then_some(Stay { stay, met: f64::from(others) + 1.0, weight: 1.0 })
+        })
+        .collect()
+}
+
+/// The stays of a recording that is too long for that: what they met is known by window.
+fn met_in_windows(course: &Course) -> Vec<Stay> {
+    let mut lengths: Vec<u64> =
+        course.requests.iter().filter_map(Request::stay).map(|(start, end)| end.abs_diff(start)).collect();
+    let median = lengths.len() / 2;
+    let long = !lengths.is_empty() && *lengths.select_nth_unstable(median).1 < course.windows.length_ns().unsigned_abs() * 2;
+    let in_service = course.windows.in_service(long);
+    let successes = course.requests.iter().filter(|request| request.outcome == Outcome::Success);
+    let stay = |request: &Request| {
+        let (start, end) = request.stay()?;
+        let others = in_service.get(course.windows.index_of(start)?)?;
+        let haunted = course.cell_of(start)?.haunted;
+        let met = if long { others.max(1.0) } else { others + 1.0 };
+        (!haunted).then_some(Stay { stay: end.abs_diff(start) as f64 / 1e9, met, weight: 1.0 })
+    };
+    successes.filter_map(stay).collect()
+}
+
+/// What requests are like that met about the same number in the service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Typical {
+    /// Median number that they met.
+    pub(super) met: f64,
+    /// Median stay in seconds.
+    pub(super) stay_s: f64,
+}
+
+/// The services of a queue that was never empty.
+pub(super) fn of_services(services_s: &[f64]) -> Option<Free> {
+    let mut sorted: Vec<f64> = services_s.iter().map(|seconds| (seconds * 1e3).max(0.0)).collect();
+    sorted.sort_by(f64::total_cmp);
+    Some(Free {
+        median_ms: interval::quantile(&sorted, 0.5)?,
+        mean_ms: interval::mean(&sorted)?,
+        times: ServiceTimes::of(&sorted)?,
+    })
+}
+
+fn free(stays: &Stays, sorted: &[(f64, f64)], fewest: usize) -> Option<Free> {
+    if weight(sorted) < fewest as f64 {
         return None;
     }
+    let sorted_ms: Vec<f64> = sorted.iter().map(|(ms, _)| *ms).collect();
     let (median_ms, mean_ms) = if stays.steps {
-        // A handful of medians: their own range is the interval.
-        let range = |value: f64| Some(Estimate::new(value, *sorted_ms.first()?, *sorted_ms.last()?));
-        let middle = *sorted_ms.get(sorted_ms.len() / 2)?;
-        (range(middle)?, range(middle)?)
+        // A handful of typical stays: the range of most of them is the interval.
+        let at = |q: f64| weighted(sorted, q);
+        let range = |value: f64| Some(Estimate::new(value, at(0.1), at(0.9)));
+        let mean = sorted.iter().map(|(ms, weight)| ms * weight).sum::<f64>() / weight(sorted);
+        (range(middle(sorted))?, range(mean)?)
     } else {
         (interval::quantile(&sorted_ms, 0.5)?, interval::mean(&sorted_ms)?)
     };
