@@ -145,3 +145,14 @@ fn read_folder(folder: &Path) -> Result<Vec<Scenario>, Failure> {
     files.sort();
     Ok(files.iter().map(Scenario::read).collect::<Result<_, _>>()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_scenarios_are_in_the_suite() {
+        let names: Vec<_> = suite().unwrap().into_iter().map(|scenario| scenario.name).collect();
+        assert!(QUICK.iter().all(|quick| names.iter().any(|name| name == quick)));
+    }
+}

@@ -202,6 +202,20 @@ fn results_go_to_files_where_asked_and_the_table_is_printed_then() {
 }
 
 #[test]
+fn the_quick_comparison_ranks_constant_limits_by_their_distance_to_the_knee() {
+    // Sixteen workers, half again too much.
+    let here = folder("quick");
+    let printed = stdout(&goodput(
+        &here,
+        &["score", "--quick", "--scenario", "01_", "--algorithm", "fixed:200,fixed:50,fixed:20"],
+    ));
+    let ranks: Vec<_> =
+        ["| fixed:20 ", "| fixed:50 ", "| fixed:200"].map(|name| printed.find(name).unwrap()).into();
+    assert!(ranks.is_sorted(), "{printed}");
+    assert!(printed.contains("| 01_fifo_exp |"), "{printed}");
+}
+
+#[test]
 fn simulate_prints_every_figure_by_name() {
     let here = folder("simulate");
     fs::write(here.join("overload.toml"), OVERLOAD).unwrap();
