@@ -86,6 +86,7 @@ algorithms! {
     Brpc(BrpcSettings) = "brpc",
     Cinnamon(CinnamonSettings) = "cinnamon",
     Conjure(ConjureSettings) = "conjure",
+    Crest(CrestSettings) = "crest",
     Dubbo(DubboSettings) = "dubbo",
     Envoy(EnvoySettings) = "envoy",
     Failsafe(FailsafeSettings) = "failsafe",

@@ -1,0 +1,118 @@
+//! Short cuts to just below the knee, which measure the baseline.
+
+use crate::{Instant, Reason};
+
+use super::{Crest, LEAST_SAMPLES, Mode, Part, baseline::QUEUED, look::Look};
+
+/// A dip goes down to this share of the knee: queue-free if the knee is at most a quarter too high, and cheap. If the
+/// knee is higher still, the dip reads lower than the baseline, the knee comes down with it, and the next dip is lower.
+pub(super) const BELOW_KNEE: f64 = 0.8;
+/// Rounds between dips,
+const REGULAR: f64 = 64.0;
+/// and where the baseline is not to be trusted yet: after a start, and after a dip that read lower.
+const SOON: f64 = 8.0;
+/// Instants of rare dips are not to come sooner than a quarter of the interval.
+const RARE: f64 = 16.0;
+/// Samples of a dip per unit of spread, up to a spread of 4,
+const SAMPLES: f64 = 24.0;
+const WIDEST: f64 = 4.0;
+/// but no more than so many rounds: where few are in flight, many short dips tell as much as few long ones.
+const ROUNDS: f64 = 4.0;
+/// The least samples of a dip.
+const LEAST: f64 = 4.0;
+/// A dip reads lower if it is below this share of the baseline and not by chance.
+const LOWER: f64 = 0.9;
+/// Elasticity from which what a dip saw is a queue still.
+const STILL_QUEUE: f64 = 0.75;
+
+impl Crest {
+    /// Cuts the limit, if it is felt at all.
+    pub(super) fn begin_dip(&mut self) -> Reason {
+        if !self.saturated || self.limit < 2.0 || self.without == Some(Part::Dips) {
+            self.schedule_dip(REGULAR);
+            self.go_on(self.rule.min_samples as f64);
+            return Reason::Holding;
+        }
+        self.returns_to = self.limit;
+        self.mode = Mode::Dip;
+        self.set_limit(libm::floor(BELOW_KNEE * self.knee).min(self.limit));
+        let wide = (SAMPLES * self.baseline.spread.min(WIDEST)).min(ROUNDS * self.limit);
+        let samples = LEAST_SAMPLES.min(2.0 * self.limit).max(LEAST).max(wide);
+        self.open_after(1.0, samples);
+        Reason::Probing
+    }
+
+    /// Learns from the dip and goes back up.
+    pub(super) fn end_dip(&mut self, look: &Look) -> Reason {
+        if look.duration_ns < look.latency_ns {
+            return self.undecided(look.samples);
+        }
+        let memory = self.memory();
+        self.baseline.learn_spread(look.spread, look.samples / (look.samples + memory + 64.0));
+        let known = self.baseline;
+        let chance = known.error(QUEUED, look.samples);
+        let lower = look.latency_ns < LOWER * known.latency_ns
+            && libm::log(look.latency_ns / known.latency_ns) < -chance;
+        let rises = look.latency_ns > known.latency_ns;
+        if !(rises && look.overloaded) {
+            self.baseline.add(self.believed(look.latency_ns), look.samples, memory);
+        }
+        self.last_dip_ns = look.latency_ns;
+        let run = self.last_run;
+        if lower && run.samples > 0.0 && look.in_flight < run.in_flight {
+            let elasticity =
+                libm::log(run.latency_ns / look.latency_ns) / libm::log(run.in_flight / look.in_flight);
+            if elasticity > STILL_QUEUE {
+                // All that was seen down here is a queue still: look further down at once.
+                return self.begin_check(look, look.in_flight.min(self.limit) / 2.0);
+            }
+        }
+        self.mode = Mode::Run;
+        self.set_limit(self.returns_to);
+        self.round_ns = look.latency_ns;
+        if lower {
+            self.schedule_dip(SOON);
+        } else {
+            self.dip_rounds = (2.0 * self.dip_rounds).min(REGULAR);
+            self.schedule_dip(self.dip_rounds);
+        }
+        self.open_after(1.0, LEAST_SAMPLES);
+        Reason::Measured
+    }
+
+    /// A dip that reads higher may have read a pause, or the queue of others who did not dip: it is believed as far as
+    /// the dip before it said the same. One that reads lower is believed at once.
+    fn believed(&self, latency_ns: f64) -> f64 {
+        let known = self.baseline.latency_ns;
+        if self.without == Some(Part::SecondDip) || latency_ns <= known {
+            return latency_ns;
+        }
+        latency_ns.min(self.last_dip_ns.max(known))
+    }
+
+    /// Dips often until the baseline is trusted.
+    pub(super) fn begin_dips_anew(&mut self) {
+        self.dip_rounds = SOON;
+        self.schedule_dip(SOON);
+    }
+
+    /// Limiters that protect one service see the same latency, so an instant that is a multiple of a power of two
+    /// of nanoseconds is one at which all of them dip, unasked, and see the service without each other's queue.
+    fn schedule_dip(&mut self, rounds: f64) {
+        let now = self.now;
+        let interval = |rounds: f64| ((rounds * self.round_ns) as u64).max(1).checked_next_power_of_two();
+        let next = |interval: Option<u64>| {
+            let at =
+                interval.and_then(|interval| (now.nanos() / interval).checked_add(1)?.checked_mul(interval));
+            at.map_or(Instant::FAR_FUTURE, Instant::from_nanos)
+        };
+        let mut at = next(interval(rounds));
+        if rounds > RARE
+            && let Some(interval) = interval(rounds)
+            && at.nanos_since(now) < interval / 4
+        {
+            at = at.plus_nanos(interval);
+        }
+        self.next_dip = at.min(next(interval(REGULAR)));
+    }
+}

@@ -1,0 +1,189 @@
+//! Holding the queue.
+
+use crate::{Limiter, Reason};
+
+use super::{
+    Crest, LEAST_SAMPLES, Mode, Part,
+    baseline::{CONTRADICTION, FREE, QUEUED, error_of_ratio},
+    dip::BELOW_KNEE,
+    look::Look,
+    start::{Bracket, ENOUGH, headroom},
+};
+
+/// A full window holds so many samples per unit of spread and slot: the error of the queue is then about half of the
+/// headroom,
+const FULL: f64 = 4.0;
+/// but lasts no longer than this many rounds.
+const FULL_ROUNDS: f64 = 16.0;
+/// Standard errors from which the sign of the queue's excess is clear before the window is full.
+const SURE: f64 = 2.5;
+/// The least share of the limit that one window may leave.
+const LEAST_LEFT: f64 = 0.5;
+/// The limit grows while the queue is below this share of the headroom; between there and the headroom it holds.
+const GROW_BELOW: f64 = 0.5;
+/// It grows by this share of the headroom, and by half as much again each time in a row,
+const GROWTH: [f64; 3] = [0.5, 0.75, 1.125];
+/// but by no more than half of itself. After so many times in a row the knee is clearly elsewhere: climb anew.
+const MOST_GROWTH: f64 = 0.5;
+/// After a small change of the limit, wait this part of a round.
+const SETTLE: f64 = 0.3;
+/// A queue that surely exceeds its headroom by this share of all in flight was not made by a small error of the limit:
+/// something has changed.
+const SURPRISE: f64 = 0.15;
+/// Two looks at a changed service that differ by no more than this (in logarithm): the change is over.
+const STEADY_AGAIN: f64 = 0.1;
+/// How many looks to wait for that.
+const PATIENCE: u32 = 4;
+/// Elasticity of latency, when concurrency was lowered, above which there was a queue,
+const QUEUE: f64 = 0.5;
+/// and above which there is one still.
+const STILL_QUEUE: f64 = 0.75;
+
+impl Crest {
+    /// Samples of a full window at that concurrency.
+    pub(super) fn full_window(&self, in_flight: f64) -> f64 {
+        (FULL * self.baseline.spread * in_flight).min(FULL_ROUNDS * in_flight).max(LEAST_SAMPLES)
+    }
+
+    /// Samples that the baseline remembers at the knee.
+    pub(super) fn memory(&self) -> f64 {
+        FULL * self.baseline.spread * self.knee
+    }
+
+    /// By Little's law, throughput × baseline requests are being worked on; the rest queue.
+    pub(super) fn hold_queue(&mut self, look: &Look) -> Reason {
+        let in_flight = look.in_flight;
+        let working_share = (self.baseline.optimistic_ns() / look.latency_ns).min(1.0);
+        let working = in_flight * working_share;
+        let queue = in_flight - working;
+        let room = headroom(working);
+        let doubt = SURE * in_flight * self.baseline.error(QUEUED, look.samples) * working_share;
+        let full = self.full_window(in_flight);
+        let surely_above = queue - doubt > room;
+        let surely_below = look.saturated && look.samples >= in_flight && queue + doubt < room;
+        if look.samples < full && !surely_above && !surely_below {
+            return self.undecided(1.4 * look.samples);
+        }
+        self.round_ns = look.latency_ns;
+        self.last_run = look.seen();
+        self.learn_in_passing(look, full);
+        let changed = look.saturated && self.limit >= 2.0 && queue - doubt > room + SURPRISE * in_flight;
+        if changed && self.without != Some(Part::Checks) {
+            return self.look_again(look, queue - room);
+        }
+        self.alarms = 0;
+        self.saturated = look.saturated;
+        if look.saturated {
+            self.knee = working;
+        }
+        let before = self.limit();
+        let reason = if queue > room && in_flight > 1.0 {
+            self.grown = 0;
+            let less = look.peak.min(self.limit) - (queue - room);
+            let less = less.max(LEAST_LEFT * self.limit).max(1.0);
+            self.set_limit(less.min(self.limit));
+            Reason::QueueBuilding
+        } else if look.saturated && queue < GROW_BELOW * room {
+            if self.grown >= GROWTH.len() - 1 && in_flight > 2.0 && self.without != Some(Part::Climbs) {
+                return self.climb_anew(look);
+            }
+            let growth = GROWTH[self.grown.min(GROWTH.len() - 1)] * room;
+            self.set_limit(self.limit + growth.min(MOST_GROWTH * self.limit).max(1.0));
+            self.grown += 1;
+            Reason::Growing
+        } else {
+            self.grown = 0;
+            if look.saturated { Reason::Holding } else { Reason::AppLimited }
+        };
+        self.open_after(if self.limit() == before { 0.0 } else { SETTLE }, LEAST_SAMPLES);
+        reason
+    }
+
+    /// Latency surely below the baseline, and latency at light load, are measurements of the baseline for free.
+    fn learn_in_passing(&mut self, look: &Look, full: f64) {
+        let surely = CONTRADICTION * self.baseline.error(QUEUED, look.samples);
+        if libm::log(look.latency_ns / self.baseline.latency_ns) < -surely {
+            self.baseline.set(look.latency_ns, look.samples);
+        }
+        if !look.saturated && look.in_flight <= (BELOW_KNEE * self.knee.max(1.0)).max(1.0) {
+            self.baseline.learn_spread(look.spread, look.samples / (look.samples + 4.0 * full));
+            self.baseline.add(look.latency_ns, look.samples, full);
+        }
+    }
+
+    fn climb_anew(&mut self, look: &Look) -> Reason {
+        self.grown = 0;
+        self.bracket = Bracket::from(look.in_flight);
+        self.baseline.samples = self.baseline.samples.max(look.samples);
+        self.accept(look.in_flight, 2.0)
+    }
+
+    /// What was seen while latency was still moving must not be compared: wait until two looks agree, then check.
+    fn look_again(&mut self, look: &Look, excess: f64) -> Reason {
+        let noise = error_of_ratio(FREE * self.baseline.spread, look.samples, look.samples);
+        let agrees =
+            self.alarms > 0 && libm::log(look.latency_ns / self.alarm_ns).abs() < STEADY_AGAIN.max(noise);
+        self.alarms += 1;
+        self.alarm_ns = look.latency_ns;
+        if !agrees && self.alarms < PATIENCE {
+            self.open_after(0.0, LEAST_SAMPLES);
+            return Reason::Holding;
+        }
+        self.alarms = 0;
+        let lower = (look.peak.min(self.limit) - excess).min(BELOW_KNEE * self.limit);
+        self.begin_check(look, lower.max(LEAST_LEFT * self.limit))
+    }
+
+    /// An experiment: if what is seen here is a queue, latency falls with concurrency.
+    pub(super) fn begin_check(&mut self, look: &Look, lower: f64) -> Reason {
+        self.round_ns = look.latency_ns;
+        if self.limit < 2.0 {
+            self.baseline.set(look.latency_ns, look.samples);
+            return self.finish(look.in_flight);
+        }
+        self.above = look.seen();
+        self.above_limit = self.limit;
+        self.mode = Mode::Check;
+        self.set_limit(lower.max(1.0));
+        self.open_after(1.0, LEAST_SAMPLES);
+        Reason::Probing
+    }
+
+    /// Has latency fallen with concurrency? Then it was a queue; if not, the service itself has become slower, and the
+    /// lower limit helps nobody.
+    pub(super) fn check(&mut self, look: &Look) -> Reason {
+        self.round_ns = look.latency_ns;
+        let above = self.above;
+        let apart = libm::log(above.in_flight / look.in_flight);
+        if apart <= 0.0 || (!look.saturated && look.in_flight > 0.8 * above.in_flight) {
+            self.open_after(0.0, LEAST_SAMPLES);
+            return Reason::Probing;
+        }
+        let elasticity = libm::log(above.latency_ns / look.latency_ns) / apart;
+        let spread = self.baseline.spread.max(look.spread / 2.0);
+        let error = error_of_ratio(FREE * spread, look.samples, above.samples) / apart;
+        let enough = look.samples >= ENOUGH * spread && look.is_long();
+        let few = look.samples < look.in_flight.max(LEAST_SAMPLES);
+        if few || (!enough && (elasticity - QUEUE).abs() < error) {
+            return self.undecided(1.4 * look.samples);
+        }
+        self.baseline.learn_spread(look.spread, look.samples / (look.samples + ENOUGH));
+        if elasticity > STILL_QUEUE && self.limit >= 2.0 {
+            self.baseline.set(look.latency_ns, look.samples);
+            self.begin_check(look, look.in_flight.min(self.limit) / 2.0)
+        } else if elasticity > QUEUE || look.overloaded {
+            self.baseline.set(look.latency_ns, look.samples);
+            let knee = above.in_flight * look.latency_ns / above.latency_ns;
+            self.finish(knee.max(look.in_flight).min(above.in_flight));
+            Reason::Measured
+        } else {
+            let all = above.samples + look.samples;
+            let pooled = (above.latency_ns * above.samples + look.latency_ns * look.samples) / all;
+            self.baseline.set(pooled, all);
+            self.set_limit(self.above_limit);
+            self.bracket = Bracket::from(above.in_flight);
+            self.accept(above.in_flight, 2.0);
+            Reason::ServiceShift
+        }
+    }
+}

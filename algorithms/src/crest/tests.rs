@@ -1,0 +1,107 @@
+use super::*;
+use crate::Latencies;
+
+const MS: u64 = 1_000_000;
+
+#[test]
+fn a_pool_is_bracketed_from_any_size_and_its_queue_held_at_the_headroom() {
+    for workers in [1.0, 4.0, 16.0, 100.0, 1_000.0] {
+        for service_ns in [100_000.0, 10.0 * MS as f64, 10_000.0 * MS as f64] {
+            let mut pool = Pool { workers, service_ns, delay_ns: 0.0, now: 0.0 };
+            let mut crest = Crest::new(CrestSettings::default()).unwrap();
+            pool.serve(&mut crest, 400);
+            let (least, most) = (workers, workers + 1.5 * start::headroom(workers) + 1.0);
+            let limit = crest.returns_to_or_limit();
+            assert!(limit >= least && limit <= most, "{workers} workers of {service_ns} ns: {limit}");
+        }
+    }
+}
+
+#[test]
+fn a_service_that_slows_by_itself_is_not_starved() {
+    let mut pool = Pool { workers: 32.0, service_ns: 10.0 * MS as f64, delay_ns: 0.0, now: 0.0 };
+    let mut crest = Crest::new(CrestSettings::default()).unwrap();
+    pool.serve(&mut crest, 300);
+    pool.delay_ns = 50.0 * MS as f64;
+    pool.serve(&mut crest, 300);
+    // With the delay, 32 workers are busy at 32 × 60 / 10 in flight.
+    assert!(crest.returns_to_or_limit() > 0.9 * 192.0, "{crest:?}");
+}
+
+#[test]
+fn a_pool_that_shrinks_gets_a_smaller_limit() {
+    let mut pool = Pool { workers: 64.0, service_ns: 20.0 * MS as f64, delay_ns: 0.0, now: 0.0 };
+    let mut crest = Crest::new(CrestSettings::default()).unwrap();
+    pool.serve(&mut crest, 300);
+    pool.workers = 16.0;
+    pool.serve(&mut crest, 300);
+    let limit = crest.returns_to_or_limit();
+    assert!((16.0..=16.0 + 1.5 * start::headroom(16.0)).contains(&limit), "{limit}");
+}
+
+#[test]
+fn dips_of_limiters_with_like_latency_fall_together() {
+    let at = |now: u64, round_ns: f64| {
+        let mut crest = Crest::new(CrestSettings::default()).unwrap();
+        crest.now = Instant::from_nanos(now);
+        crest.round_ns = round_ns;
+        crest.begin_dips_anew();
+        crest.next_dip
+    };
+    // 8 rounds of 10 and of 14 ms both round up to 2²⁷ ns.
+    assert_eq!(at(5 * MS, 10.0 * MS as f64), Instant::from_nanos(1 << 27));
+    assert_eq!(at(90 * MS, 14.0 * MS as f64), Instant::from_nanos(1 << 27));
+}
+
+#[test]
+fn a_known_limit_is_resumed_without_a_climb() {
+    let mut pool = Pool { workers: 100.0, service_ns: 10.0 * MS as f64, delay_ns: 0.0, now: 0.0 };
+    let mut old = Crest::new(CrestSettings::default()).unwrap();
+    pool.serve(&mut old, 300);
+    let mut new = Crest::new(CrestSettings::default()).unwrap();
+    new.resume(&old.state()).unwrap();
+    assert_eq!(new.limit(), old.limit());
+    assert!(matches!(new.mode, Mode::Run | Mode::Dip));
+}
+
+impl Crest {
+    fn returns_to_or_limit(&self) -> f64 {
+        if self.mode == Mode::Dip { self.returns_to } else { self.limit }
+    }
+}
+
+/// A pool of workers under endless demand, by Little's law: latency is what it takes, or what the queue makes it.
+struct Pool {
+    workers: f64,
+    service_ns: f64,
+    delay_ns: f64,
+    now: f64,
+}
+
+impl Pool {
+    fn serve(&mut self, crest: &mut Crest, windows: usize) {
+        for _ in 0..windows {
+            let rule = crest.next_window();
+            let in_flight = crest.limit() as f64;
+            let free_ns = self.service_ns + self.delay_ns;
+            let latency_ns = free_ns.max(in_flight * self.service_ns / self.workers);
+            let opened = if rule.extend { self.now } else { self.now.max(rule.opens_at.nanos() as f64) };
+            let lasts = (rule.min_samples as f64 * latency_ns / in_flight)
+                .max(2.0 * latency_ns)
+                .max(rule.not_before.nanos() as f64 - opened);
+            let closed = (opened + lasts).min(opened.max(rule.deadline.nanos() as f64));
+            let count = ((closed - opened) * in_flight / latency_ns).floor() as u64;
+            crest.update(&Window {
+                opened: Instant::from_nanos(opened as u64),
+                closed: Instant::from_nanos(closed as u64),
+                successes: Latencies::same(latency_ns as u64, count),
+                limit_hits: count,
+                max_in_flight: in_flight as u64,
+                in_flight_area_ns: ((closed - opened) * in_flight) as u128,
+                longest_silence_ns: (latency_ns / in_flight) as u64,
+                ..Window::EMPTY
+            });
+            self.now = closed;
+        }
+    }
+}
