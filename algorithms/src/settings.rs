@@ -140,6 +140,13 @@ impl Algorithm {
     }
 }
 
+impl Default for Algorithm {
+    /// [`Crest`], which needs to be told nothing about the service.
+    fn default() -> Self {
+        Self::Crest(CrestSettings::default())
+    }
+}
+
 /// No algorithm has that name.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("there is no algorithm `{name}`; there are {}", Algorithm::NAMES.join(", "))]

@@ -23,7 +23,7 @@ mod token;
 
 use std::{fmt, sync::Arc};
 
-use goodput_algorithms::{InvalidSettings, Limiter, State};
+use goodput_algorithms::{Algorithm, InvalidSettings, Limiter, State};
 
 #[cfg(feature = "tokio")]
 pub use self::timed::TimedAcquire;
@@ -197,6 +197,15 @@ impl<C: Clock> Gate<C> {
     #[must_use]
     pub fn clock(&self) -> &C {
         self.shared.clock()
+    }
+}
+
+impl Default for Gate {
+    /// A gate on the system's clock that never queues, with the limiter that needs to be told nothing:
+    /// [`Crest`](goodput_algorithms::Crest).
+    fn default() -> Self {
+        // Default settings are valid; a test of `goodput-algorithms` builds every algorithm with them.
+        Self::builder(Algorithm::default().build().expect("default settings are valid")).build()
     }
 }
 

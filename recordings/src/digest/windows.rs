@@ -122,7 +122,9 @@ impl Windows {
 
     /// The window that an instant lies in.
     pub(crate) fn index_of(&self, instant: i64) -> Option<usize> {
-        usize::try_from(instant.div_euclid(self.length).checked_sub(self.first)?).ok().filter(|at| *at < self.windows.len())
+        usize::try_from(instant.div_euclid(self.length).checked_sub(self.first)?)
+            .ok()
+            .filter(|at| *at < self.windows.len())
     }
 
     pub(crate) fn length_ns(&self) -> i64 {

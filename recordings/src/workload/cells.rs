@@ -91,7 +91,8 @@ impl Course {
 /// A stay that only few are shorter than, in seconds.
 fn short_stay(requests: &[Request]) -> f64 {
     let successes = requests.iter().filter(|request| request.outcome == Outcome::Success);
-    let mut stays: Vec<u64> = successes.filter_map(Request::stay).map(|(start, end)| end.abs_diff(start)).collect();
+    let mut stays: Vec<u64> =
+        successes.filter_map(Request::stay).map(|(start, end)| end.abs_diff(start)).collect();
     if stays.is_empty() {
         return 0.0;
     }
@@ -135,7 +136,8 @@ fn cells(windows: &Windows, per_cell: usize) -> Vec<Cell> {
         cell.seconds = group.len() as f64 * windows.length_s();
         cell.in_service = area / cell.seconds;
         cell.stay = (succeeded > 0).then(|| stay_s / succeeded as f64);
-        cell.levels = levels.into_iter().map(|(_, weighted, seconds)| (weighted / seconds, seconds)).collect();
+        cell.levels =
+            levels.into_iter().map(|(_, weighted, seconds)| (weighted / seconds, seconds)).collect();
         cells.push(cell);
     }
     haunt(&mut cells);
@@ -189,11 +191,16 @@ pub(crate) fn of_steps(steps: &[Step]) -> Vec<Cell> {
             let by_law = step.completed / step.seconds * mean_s;
             let n = step.clients.filter(|_| step.errors * 20.0 < step.completed).unwrap_or(by_law);
             Some(Cell {
-                offset: step.start.zip(first).map_or(0.0, |(start, first)| start.saturating_sub(first) as f64 / 1e9),
+                offset: step
+                    .start
+                    .zip(first)
+                    .map_or(0.0, |(start, first)| start.saturating_sub(first) as f64 / 1e9),
                 seconds: step.seconds,
                 levels: vec![(n, step.seconds)],
                 completed: (step.completed - step.errors).max(0.0),
-                arrivals: step.offered_per_s.map_or(step.completed + step.timeouts, |rate| rate * step.seconds),
+                arrivals: step
+                    .offered_per_s
+                    .map_or(step.completed + step.timeouts, |rate| rate * step.seconds),
                 refused: step.refused.unwrap_or(step.errors),
                 censored: step.timeouts,
                 in_service: n,

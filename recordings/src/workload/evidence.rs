@@ -51,11 +51,34 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     let fit = fits.bent();
     if std::env::var_os("DBG").is_some() {
         let (c, p) = fits.uncertainty(&fit);
-        eprintln!("DBG cells {} of {:.2}s disp {:.2} fit {:?} gain {:.1} cap {:?} peak {:?} most {:.1}", cells.len(), cells[0].seconds, fits.dispersion, fit, fits.gain(&fit), c, p, most(cells));
+        eprintln!(
+            "DBG cells {} of {:.2}s disp {:.2} fit {:?} gain {:.1} cap {:?} peak {:?} most {:.1}",
+            cells.len(),
+            cells[0].seconds,
+            fits.dispersion,
+            fit,
+            fits.gain(&fit),
+            c,
+            p,
+            most(cells)
+        );
         let pk = p.map_or(1.0, |p| p.value);
         let b = sum(cells, pk * SATURATED, f64::INFINITY);
         let f = sum(cells, 0.0, pk * FREE);
-        eprintln!("DBG beyond: {:.1}s completed {} arrivals {} left {} n {:.1}; free {:.1}s completed {}; typ {:?} {:?} {:?}; steady {:?}", b.seconds, b.completed, b.arrivals, b.left, b.in_service / b.seconds, f.seconds, f.completed, stays.met(0.0, pk*FREE), stays.met(pk*SATURATED, f64::INFINITY), rises(pk, stays), steady(cells, c.map_or(1.0, |c| c.value), fits.dispersion));
+        eprintln!(
+            "DBG beyond: {:.1}s completed {} arrivals {} left {} n {:.1}; free {:.1}s completed {}; typ {:?} {:?} {:?}; steady {:?}",
+            b.seconds,
+            b.completed,
+            b.arrivals,
+            b.left,
+            b.in_service / b.seconds,
+            f.seconds,
+            f.completed,
+            stays.met(0.0, pk * FREE),
+            stays.met(pk * SATURATED, f64::INFINITY),
+            rises(pk, stays),
+            steady(cells, c.map_or(1.0, |c| c.value), fits.dispersion)
+        );
     }
     let (Some(capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
     if fits.gain(&fit) < GAIN {

@@ -35,8 +35,11 @@ pub(crate) struct Order {
 
 /// The workers behind a queue that is served in order; `None` if these requests show none.
 pub(crate) fn workers(requests: &[Request]) -> Option<Order> {
-    let mut stays: Vec<(i64, i64)> =
-        requests.iter().filter(|r| matches!(r.outcome, Outcome::Success | Outcome::Failure)).filter_map(|r| r.stay()).collect();
+    let mut stays: Vec<(i64, i64)> = requests
+        .iter()
+        .filter(|r| matches!(r.outcome, Outcome::Success | Outcome::Failure))
+        .filter_map(|r| r.stay())
+        .collect();
     stays.sort_unstable();
     let skip = stays.len().saturating_sub(MOST) / 2;
     let stays = &stays[skip..(skip + MOST).min(stays.len())];
@@ -47,7 +50,11 @@ pub(crate) fn workers(requests: &[Request]) -> Option<Order> {
     let present = sweep::met(stays);
     let in_service = present.iter().map(|n| f64::from(*n)).sum::<f64>() / present.len() as f64 + 1.0;
     // Only requests that had many before them can show a bound.
-    let many = older.iter().zip(&present).filter(|(_, n)| f64::from(**n) >= in_service / 2.0).map(|(older, _)| *older);
+    let many = older
+        .iter()
+        .zip(&present)
+        .filter(|(_, n)| f64::from(**n) >= in_service / 2.0)
+        .map(|(older, _)| *older);
     let workers = cliff(many).filter(|workers| in_service >= 2.0 * *workers as f64)?;
     let services = services(stays, workers);
     is_independent(&services, workers).then_some(Order { workers, services })
@@ -92,10 +99,12 @@ fn older_at_end(stays: &[(i64, i64)]) -> Vec<u32> {
 /// The time from when a worker took each request to its end, in seconds, in the order of the arrivals.
 fn services(stays: &[(i64, i64)], workers: usize) -> Vec<f64> {
     // The latest ends of older requests, as many as there are workers: the earliest of them frees the worker.
-    let mut latest: std::collections::BinaryHeap<std::cmp::Reverse<i64>> = std::collections::BinaryHeap::new();
+    let mut latest: std::collections::BinaryHeap<std::cmp::Reverse<i64>> =
+        std::collections::BinaryHeap::new();
     let mut services = Vec::with_capacity(stays.len());
     for (start, end) in stays {
-        let free = if latest.len() == workers { latest.peek().map_or(i64::MIN, |free| free.0) } else { i64::MIN };
+        let free =
+            if latest.len() == workers { latest.peek().map_or(i64::MIN, |free| free.0) } else { i64::MIN };
         services.push(end.saturating_sub(free.max(*start)) as f64 / 1e9);
         latest.push(std::cmp::Reverse(*end));
         if latest.len() > workers {
@@ -152,7 +161,8 @@ mod tests {
 
     /// A closed loop of so many clients before a service, whose requests `serve` ends in the order of arrival.
     fn closed_loop(clients: usize, count: usize, mut end: impl FnMut(i64, usize) -> i64) -> Vec<Request> {
-        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<i64>> = (0..clients as i64).map(std::cmp::Reverse).collect();
+        let mut ready: std::collections::BinaryHeap<std::cmp::Reverse<i64>> =
+            (0..clients as i64).map(std::cmp::Reverse).collect();
         let mut requests = Vec::new();
         for n in 0..count {
             let start = ready.pop().unwrap().0;

@@ -103,8 +103,10 @@ struct Family {
 
 impl Family {
     fn new(curves: Vec<Curve>, cells: &[Cell]) -> Self {
-        let exposures =
-            curves.iter().map(|curve| cells.iter().map(|cell| cell.integral(|n| curve.at(n))).collect()).collect();
+        let exposures = curves
+            .iter()
+            .map(|curve| cells.iter().map(|cell| cell.integral(|n| curve.at(n))).collect())
+            .collect();
         Self { curves, exposures }
     }
 
@@ -130,7 +132,8 @@ impl Family {
             }
         }
         let (_, index, rate) = best?;
-        let deviance = completed.iter().zip(&self.exposures[index]).map(|(d, b)| deviance(*d, rate * b)).sum();
+        let deviance =
+            completed.iter().zip(&self.exposures[index]).map(|(d, b)| deviance(*d, rate * b)).sum();
         Some(Fit { curve: self.curves[index], rate, deviance })
     }
 }
@@ -171,7 +174,8 @@ impl Fits {
         let scalability_family = Family::new(scalability_curves(most), cells);
         let saturating = saturating_family.best(&completed, &ones)?;
         let scalability = scalability_family.best(&completed, &ones)?;
-        let best = [linear, saturating, scalability].into_iter().min_by(|a, b| a.deviance.total_cmp(&b.deviance))?;
+        let best =
+            [linear, saturating, scalability].into_iter().min_by(|a, b| a.deviance.total_cmp(&b.deviance))?;
         let degrees = (cells.len() as f64 - best.curve.parameters()).max(1.0);
         let pearson: f64 = cells
             .iter()
@@ -180,7 +184,15 @@ impl Fits {
             .map(|(seen, expected)| (seen - expected) * (seen - expected) / expected)
             .sum();
         let dispersion = (pearson / degrees).max(1.0);
-        Some(Self { linear, saturating, scalability, dispersion, saturating_family, scalability_family, completed })
+        Some(Self {
+            linear,
+            saturating,
+            scalability,
+            dispersion,
+            saturating_family,
+            scalability_family,
+            completed,
+        })
     }
 
     /// How much better a fit is than the linear one, in units of scatter: about χ² of one degree of freedom if the
@@ -193,7 +205,11 @@ impl Fits {
     /// be clearly better: it can imitate a bend, and not the other way round.
     pub(crate) fn bent(&self) -> Fit {
         let criterion = |fit: &Fit| fit.deviance / self.dispersion + 2.0 * fit.curve.parameters();
-        if criterion(&self.scalability) + 6.0 < criterion(&self.saturating) { self.scalability } else { self.saturating }
+        if criterion(&self.scalability) + 6.0 < criterion(&self.saturating) {
+            self.scalability
+        } else {
+            self.saturating
+        }
     }
 
     /// The capacity and the bend or peak of a fit's family, with intervals from a block bootstrap over the cells

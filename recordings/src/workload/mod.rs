@@ -160,14 +160,19 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     // Quantiles of wide buckets, and of windows longer than a step, are no medians.
     let medians = !matches!(reading.format, Format::Prometheus | Format::Locust);
     let stays = Stays::of_steps(digest.steps(), &cells, medians);
-    let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) { Waiting::Closed } else { arrivals.clients_wait };
+    let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) {
+        Waiting::Closed
+    } else {
+        arrivals.clients_wait
+    };
     let found = evidence::saturation(&cells, waiting, &stays);
     let mut workload = match &found {
         Ok(saturation) => saturated(saturation, &stays, None, &cells),
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
     workload.arrivals = arrivals;
-    let count = |of: fn(&crate::record::Step) -> f64| digest.steps().iter().map(of).sum::<f64>().max(0.0) as u64;
+    let count =
+        |of: fn(&crate::record::Step) -> f64| digest.steps().iter().map(of).sum::<f64>().max(0.0) as u64;
     let (completed, timeouts) = (count(|s| s.completed), count(|s| s.timeouts));
     let refused = count(|s| s.refused.unwrap_or(0.0));
     let all = completed.saturating_add(timeouts);
@@ -181,9 +186,15 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
 }
 
 /// An overload was seen.
-fn saturated(saturation: &Saturation, stays: &Stays, order: Option<&fifo::Order>, cells: &[Cell]) -> Workload {
+fn saturated(
+    saturation: &Saturation,
+    stays: &Stays,
+    order: Option<&fifo::Order>,
+    cells: &[Cell],
+) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
-    let free = no_load(stays, peak.value).or_else(|| order.and_then(|order| times::of_services(&order.services)));
+    let free =
+        no_load(stays, peak.value).or_else(|| order.and_then(|order| times::of_services(&order.services)));
     let retrograde = matches!(saturation.fit.curve, Curve::Scalability { .. });
     let knee = match &free {
         _ if retrograde => Some(peak),
@@ -205,13 +216,16 @@ fn saturated(saturation: &Saturation, stays: &Stays, order: Option<&fifo::Order>
                 (Some(order), _) => ServiceModel::Queue { workers: order.workers as f64 },
                 // Under sharing, stays are as different as the work; a queue makes them alike.
                 (None, Some(ratio)) if ratio > 0.8 => ServiceModel::Shared { parallelism },
-                (None, Some(ratio)) if ratio < 0.6 => ServiceModel::Queue { workers: parallelism.round().max(1.0) },
+                (None, Some(ratio)) if ratio < 0.6 => {
+                    ServiceModel::Queue { workers: parallelism.round().max(1.0) }
+                }
                 _ => ServiceModel::Saturating { parallelism },
             }
         }
     };
     let at = knee.map_or_else(String::new, |k| format!(" with about {} requests in it", range(k)));
-    let verdict = format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
+    let verdict =
+        format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
     Workload {
         capacity_per_s: Some(capacity),
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
@@ -256,10 +270,14 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
 fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
     let free = times::lowest(stays);
     let common = common(cells);
-    let least = common.capacity_at_least_per_s.map_or_else(String::new, |rate| format!("capacity is at least {rate:.0}/s, "));
+    let least = common
+        .capacity_at_least_per_s
+        .map_or_else(String::new, |rate| format!("capacity is at least {rate:.0}/s, "));
     let verdict = match doubt {
         Doubt::NoOverload => format!("No overload in this recording: {least}the knee unknown."),
-        Doubt::TooLittle => format!("Too few requests or levels of load to see a curve: {least}the knee unknown."),
+        Doubt::TooLittle => {
+            format!("Too few requests or levels of load to see a curve: {least}the knee unknown.")
+        }
         Doubt::SlowRequests => format!(
             "Requests piled up because some of them are slow, not because the others had to wait: {least}the knee unknown."
         ),
@@ -267,9 +285,16 @@ fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
             "Latency rose at times, but demand was no higher then than at others: stalls, and no overload that would tell \
              the capacity: {least}the knee unknown."
         ),
-        Doubt::Changing => format!("The service was faster at some times than at others: {least}the knee unknown."),
+        Doubt::Changing => {
+            format!("The service was faster at some times than at others: {least}the knee unknown.")
+        }
     };
-    Workload { no_load_latency_ms: free.as_ref().map(|free| free.median_ms), service_time_ms: free.map(|f| f.times), verdict, ..common }
+    Workload {
+        no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
+        service_time_ms: free.map(|f| f.times),
+        verdict,
+        ..common
+    }
 }
 
 /// What needs no overload.
@@ -317,7 +342,8 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
 
 /// Cells joined by their number in the service.
 fn curve(cells: &[Cell]) -> Vec<CurvePoint> {
-    let mut busy: Vec<&Cell> = cells.iter().filter(|cell| cell.completed > 0.0 && cell.stay.is_some()).collect();
+    let mut busy: Vec<&Cell> =
+        cells.iter().filter(|cell| cell.completed > 0.0 && cell.stay.is_some()).collect();
     busy.sort_by(|a, b| a.in_service.total_cmp(&b.in_service));
     let per_point = busy.len().div_ceil(CURVE_POINTS).max(1);
     busy.chunks(per_point)

@@ -34,8 +34,15 @@ impl ServiceTimes {
         let mean = sorted_ms.iter().sum::<f64>() / count;
         let variance = sorted_ms.iter().map(|ms| (ms - mean) * (ms - mean)).sum::<f64>() / count;
         let steps = (0..20).map(|step| f64::from(step) / 20.0).chain([0.99, 1.0]);
-        let quantiles = steps.map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)])).collect();
-        Some(Self { mean, cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }, quantiles, requests: sorted_ms.len() as u64 })
+        let quantiles = steps
+            .map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)]))
+            .collect();
+        Some(Self {
+            mean,
+            cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 },
+            quantiles,
+            requests: sorted_ms.len() as u64,
+        })
     }
 }
 
@@ -197,7 +204,8 @@ fn met_in_windows(course: &Course) -> Vec<Stay> {
     let mut lengths: Vec<u64> =
         course.requests.iter().filter_map(Request::stay).map(|(start, end)| end.abs_diff(start)).collect();
     let median = lengths.len() / 2;
-    let long = !lengths.is_empty() && *lengths.select_nth_unstable(median).1 < course.windows.length_ns().unsigned_abs() * 2;
+    let long = !lengths.is_empty()
+        && *lengths.select_nth_unstable(median).1 < course.windows.length_ns().unsigned_abs() * 2;
     let in_service = course.windows.in_service(long);
     let successes = course.requests.iter().filter(|request| request.outcome == Outcome::Success);
     let stay = |request: &Request| {
