@@ -145,8 +145,25 @@ fn check(bytes: &[u8], options: &Options) -> Result<(), TestCaseError> {
         if let Some(concurrency) = seen.concurrency {
             prop_assert!(concurrency.mean_in_flight.is_finite() && concurrency.mean_in_flight >= 0.0);
         }
-        let json = serde_json::to_string(&seen);
-        prop_assert!(json.is_ok());
+        let workload = &seen.workload;
+        for estimate in
+            [workload.capacity_per_s, workload.knee, workload.no_load_latency_ms].into_iter().flatten()
+        {
+            let ordered = estimate.low <= estimate.value && estimate.value <= estimate.high;
+            prop_assert!(ordered && estimate.low >= 0.0 && estimate.high.is_finite(), "{estimate:?}");
+        }
+        prop_assert!(
+            workload
+                .curve
+                .iter()
+                .all(|point| point.throughput_per_s.is_finite() && point.latency_ms.is_finite())
+        );
+        let json = serde_json::to_string(&seen).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let back: goodput_recordings::Workload = serde_json::from_value(
+            serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["workload"].clone(),
+        )
+        .map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(back.capacity_per_s.is_some(), workload.capacity_per_s.is_some());
     }
     Ok(())
 }

@@ -114,6 +114,8 @@ fn waiting(cells: &[Cell]) -> Waiting {
     let mut ratios: Vec<f64> = cells
         .iter()
         .filter(|cell| cell.in_service > 1.5 && cell.completed > 5.0)
+        // Within a cell shorter than the stays the number hardly varies either way.
+        .filter(|cell| cell.completed > cell.in_service)
         .map(|cell| {
             let square: f64 =
                 cell.levels.iter().map(|(n, s)| s * (n - cell.in_service) * (n - cell.in_service)).sum();

@@ -49,37 +49,6 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     let cells = &clean[..];
     let fits = Fits::of(cells).ok_or(Doubt::TooLittle)?;
     let fit = fits.bent();
-    if std::env::var_os("DBG").is_some() {
-        let (c, p) = fits.uncertainty(&fit);
-        eprintln!(
-            "DBG cells {} of {:.2}s disp {:.2} fit {:?} gain {:.1} cap {:?} peak {:?} most {:.1}",
-            cells.len(),
-            cells[0].seconds,
-            fits.dispersion,
-            fit,
-            fits.gain(&fit),
-            c,
-            p,
-            most(cells)
-        );
-        let pk = p.map_or(1.0, |p| p.value);
-        let b = sum(cells, pk * SATURATED, f64::INFINITY);
-        let f = sum(cells, 0.0, pk * FREE);
-        eprintln!(
-            "DBG beyond: {:.1}s completed {} arrivals {} left {} n {:.1}; free {:.1}s completed {}; typ {:?} {:?} {:?}; steady {:?}",
-            b.seconds,
-            b.completed,
-            b.arrivals,
-            b.left,
-            b.in_service / b.seconds,
-            f.seconds,
-            f.completed,
-            stays.met(0.0, pk * FREE),
-            stays.met(pk * SATURATED, f64::INFINITY),
-            rises(pk, stays),
-            steady(cells, c.map_or(1.0, |c| c.value), fits.dispersion)
-        );
-    }
     let (Some(capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
     if fits.gain(&fit) < GAIN {
         return Err(if cells.len() < 4 { Doubt::TooLittle } else { Doubt::NoOverload });
@@ -92,7 +61,7 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     let seen_below = free.completed >= BEYOND / 2.0;
     rises(peak.value, stays)?;
     demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
-    steady(cells, capacity.value, fits.dispersion)?;
+    steady(cells, capacity.value, peak.value, fits.dispersion)?;
     Ok(Saturation { fit, capacity, peak, seen_below })
 }
 
@@ -147,7 +116,8 @@ fn rises(peak: f64, stays: &Stays) -> Result<(), Doubt> {
             (less, more, more.met / less.met)
         }
     };
-    if above.stay_s / below.stay_s < 1.0 + RISE * (growth - 1.0) { Err(Doubt::SlowRequests) } else { Ok(()) }
+    let grown = above.stay_s.value / below.stay_s.value >= 1.0 + RISE * (growth - 1.0);
+    if grown && above.stay_s.low > below.stay_s.high { Ok(()) } else { Err(Doubt::SlowRequests) }
 }
 
 /// An overload needs demand: more throughput than at other times, more arrivals than the service finishes, or clients
@@ -170,11 +140,14 @@ fn demand(
     if higher || pushed || waiting == Waiting::Closed { Ok(()) } else { Err(Doubt::Stalls) }
 }
 
-/// A capacity holds for the whole recording, or it is none.
-fn steady(cells: &[Cell], capacity: f64, dispersion: f64) -> Result<(), Doubt> {
+/// A capacity holds for the whole recording, or it is none: no throughput may be clearly higher while the service is not
+/// even full. (When it is full of long requests, short ones may pass for a while at a higher rate.)
+fn steady(cells: &[Cell], capacity: f64, peak: f64, dispersion: f64) -> Result<(), Doubt> {
     let above = |cell: &&Cell| {
         let expected = capacity * cell.seconds;
-        cell.completed > 1.1 * expected && cell.completed - expected > 4.0 * (dispersion * expected).sqrt()
+        cell.in_service < peak
+            && cell.completed > 1.1 * expected
+            && cell.completed - expected > 4.0 * (dispersion * expected).sqrt()
     };
     let seconds: f64 = cells.iter().filter(above).map(|cell| cell.seconds).sum();
     let all: f64 = cells.iter().filter(|cell| cell.completed > 0.0).map(|cell| cell.seconds).sum();

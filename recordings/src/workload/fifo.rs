@@ -15,8 +15,9 @@ const MOST: usize = 50_000;
 const FEWEST: usize = 200;
 /// Workers that are looked for, at most.
 const MOST_WORKERS: usize = 512;
-/// The share of requests that end while as many older ones are at work as can be, at least.
-const EDGE: f64 = 0.02;
+/// The requests that end while as many older ones are at work as can be: their share, and their number, at least.
+const EDGE: f64 = 0.005;
+const FEWEST_AT_EDGE: u32 = 12;
 /// The share that ends with still more older ones, at most: networks shuffle a little, and some clients leave.
 const TAIL: f64 = 0.06;
 /// The share of services that may seem to begin before their worker was free.
@@ -56,8 +57,30 @@ pub(crate) fn workers(requests: &[Request]) -> Option<Order> {
         .filter(|(_, n)| f64::from(**n) >= in_service / 2.0)
         .map(|(older, _)| *older);
     let workers = cliff(many).filter(|workers| in_service >= 2.0 * *workers as f64)?;
+    if !waits_for_others(stays, &present) {
+        return None;
+    }
     let services = services(stays, workers);
     is_independent(&services, workers).then_some(Order { workers, services })
+}
+
+/// Whether requests that met more stayed longer, as in a queue; not to be told where all met about the same number.
+fn waits_for_others(stays: &[(i64, i64)], present: &[u32]) -> bool {
+    let mut pairs: Vec<(u32, u64)> =
+        present.iter().zip(stays).map(|(met, (start, end))| (*met + 1, end.abs_diff(*start))).collect();
+    pairs.sort_unstable();
+    let at = |share: f64| f64::from(pairs[(pairs.len() as f64 * share) as usize].0);
+    if at(0.9) < 1.15 * at(0.1) {
+        return true;
+    }
+    let half = pairs.len() / 2;
+    let median = |pairs: &mut [(u32, u64)]| {
+        let middle = pairs.len() / 2;
+        pairs.select_nth_unstable_by_key(middle, |(_, stay)| *stay).1.1 as f64
+    };
+    let (met_less, met_more) = (at(0.25), at(0.75));
+    let (less, more) = pairs.split_at_mut(half);
+    median(more) / median(less).max(1.0) >= 1.0 + 0.5 * (met_more / met_less - 1.0)
 }
 
 /// The number of workers by the requests that were still older when one ended: that many less one is common, and more
@@ -74,7 +97,7 @@ fn cliff(older: impl Iterator<Item = u32>) -> Option<usize> {
         let edge = share(counts[workers - 1]);
         let beyond = share(counts[workers]);
         let tail = share(counts[workers..].iter().sum());
-        edge >= EDGE && beyond <= edge / 4.0 && tail <= TAIL
+        edge >= EDGE && counts[workers - 1] >= FEWEST_AT_EDGE && beyond <= edge / 4.0 && tail <= TAIL
     })
 }
 
@@ -156,6 +179,9 @@ impl Counter {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
     use super::*;
     use crate::record::Record;
 
@@ -173,8 +199,10 @@ mod tests {
         requests
     }
 
+    /// Between 30 and 90 ms, without a pattern.
     fn service(n: usize) -> i64 {
-        30_000_000 + (n as i64 * 7_919_873) % 60_000_000
+        let random = Xoshiro256PlusPlus::seed_from_u64(n as u64).next_u64();
+        30_000_000 + (random % 60_000_000).cast_signed()
     }
 
     #[test]

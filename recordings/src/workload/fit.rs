@@ -205,7 +205,7 @@ impl Fits {
     /// be clearly better: it can imitate a bend, and not the other way round.
     pub(crate) fn bent(&self) -> Fit {
         let criterion = |fit: &Fit| fit.deviance / self.dispersion + 2.0 * fit.curve.parameters();
-        if criterion(&self.scalability) + 6.0 < criterion(&self.saturating) {
+        if criterion(&self.scalability) + 10.0 < criterion(&self.saturating) {
             self.scalability
         } else {
             self.saturating

@@ -29,7 +29,7 @@ pub use times::ServiceTimes;
 use cells::{COARSE_S, Cell, Course};
 use evidence::{Doubt, Saturation};
 use fit::Curve;
-use times::{Stays, no_load};
+use times::{Free, Medians, Stays, no_load};
 
 /// Points of the curve that are kept.
 const CURVE_POINTS: usize = 40;
@@ -126,7 +126,7 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     let mut arrivals = arrivals::of_windows(&course.windows, &course.cells);
     let mut stays = Stays::of(&course);
     let mut found = evidence::saturation(&course.cells, arrivals.clients_wait, &stays);
-    let mut whole = false;
+    let mut queue_before = None;
     if found.is_err() && digest.requests.iter().any(Request::has_service) {
         // The queue may be in front of the service, in the proxy that wrote the log.
         let all = Course::of(digest, reading, true);
@@ -134,18 +134,23 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
         let all_stays = Stays::of(&all);
         let seen = evidence::saturation(&all.cells, all_arrivals.clients_wait, &all_stays);
         if seen.is_ok() {
-            (course, arrivals, stays, found, whole) = (all, all_arrivals, all_stays, seen, true);
+            queue_before = Some(std::mem::replace(&mut stays, all_stays));
+            (course, arrivals, found) = (all, all_arrivals, seen);
         }
     }
     let cells = &course.cells;
     let fine = course.complete && !crate::digest::is_coarse(reading);
     let order = if fine { fifo::workers(&course.requests) } else { None };
     let mut workload = match (&found, order) {
-        (Ok(saturation), order) => saturated(saturation, &stays, order.as_ref(), cells),
+        (Ok(saturation), order) => {
+            // Without the queue the service's own part of the latency is known.
+            let free = no_load(queue_before.as_ref().unwrap_or(&stays), saturation.peak.value);
+            saturated(saturation, free, &stays, order.as_ref(), cells)
+        }
         (Err(_), Some(order)) => ordered(&order, cells),
         (Err(doubt), None) => unknown(*doubt, &stays, cells),
     };
-    if whole {
+    if queue_before.is_some() {
         workload.verdict += " The queue is in front of the service, in the proxy: what the service itself could do beyond it is not seen.";
     }
     workload.arrivals = arrivals;
@@ -157,8 +162,12 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     let cells = cells::of_steps(digest.steps());
     let clients = digest.steps().iter().all(|step| step.clients.is_some()) && !cells.is_empty();
     let arrivals = arrivals::of_cells(&cells, clients);
-    // Quantiles of wide buckets, and of windows longer than a step, are no medians.
-    let medians = !matches!(reading.format, Format::Prometheus | Format::Locust);
+    let medians = match reading.format {
+        // Quantiles of wide buckets are no medians.
+        Format::Prometheus => Medians::None,
+        Format::Locust => Medians::Sliding,
+        _ => Medians::All,
+    };
     let stays = Stays::of_steps(digest.steps(), &cells, medians);
     let waiting = if digest.steps().iter().any(|step| step.offered_per_s.is_none()) {
         Waiting::Closed
@@ -167,7 +176,7 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     };
     let found = evidence::saturation(&cells, waiting, &stays);
     let mut workload = match &found {
-        Ok(saturation) => saturated(saturation, &stays, None, &cells),
+        Ok(saturation) => saturated(saturation, no_load(&stays, saturation.peak.value), &stays, None, &cells),
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
     workload.arrivals = arrivals;
@@ -188,13 +197,13 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
 /// An overload was seen.
 fn saturated(
     saturation: &Saturation,
+    free: Option<Free>,
     stays: &Stays,
     order: Option<&fifo::Order>,
     cells: &[Cell],
 ) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
-    let free =
-        no_load(stays, peak.value).or_else(|| order.and_then(|order| times::of_services(&order.services)));
+    let free = free.or_else(|| order.and_then(|order| times::of_services(&order.services)));
     let retrograde = matches!(saturation.fit.curve, Curve::Scalability { .. });
     let knee = match &free {
         _ if retrograde => Some(peak),
@@ -226,14 +235,17 @@ fn saturated(
     let at = knee.map_or_else(String::new, |k| format!(" with about {} requests in it", range(k)));
     let verdict =
         format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
+    let common = common(cells);
     Workload {
         capacity_per_s: Some(capacity),
+        // Short requests that pass long ones may have been faster for a while.
+        capacity_at_least_per_s: common.capacity_at_least_per_s.map(|least| least.min(capacity.value)),
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
         knee,
         service: Some(model),
         service_time_ms: free.map(|free| free.times),
         verdict,
-        ..common(cells)
+        ..common
     }
 }
 
@@ -318,12 +330,12 @@ fn common(cells: &[Cell]) -> Workload {
     }
 }
 
-/// The highest throughput over neighbouring cells with a hundred completions (or a tenth of all), less one standard
-/// error. Stamps of whole seconds need some seconds to say anything about a rate.
+/// The highest throughput over neighbouring cells with two hundred completions (or a sixth of all), less two standard
+/// errors. Stamps of whole seconds need some seconds to say anything about a rate.
 fn at_least(cells: &[Cell]) -> Option<f64> {
     let shortest = if cells.first()?.seconds >= COARSE_S { 2.0 * COARSE_S } else { 0.0 };
     let all: f64 = cells.iter().map(|cell| cell.completed).sum();
-    let wanted = 100.0_f64.min(all / 10.0).max(1.0);
+    let wanted = 200.0_f64.min(all / 6.0).max(1.0);
     let mut most: Option<f64> = None;
     for first in 0..cells.len() {
         let (mut completed, mut seconds) = (0.0, 0.0);
@@ -331,7 +343,7 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
             completed += cell.completed;
             seconds += cell.seconds;
             if completed >= wanted && seconds >= shortest {
-                let rate = (completed - f64::sqrt(completed)) / seconds;
+                let rate = (completed - 2.0 * f64::sqrt(completed)) / seconds;
                 most = Some(most.map_or(rate, |most: f64| most.max(rate)));
                 break;
             }

@@ -80,7 +80,7 @@ impl Stays {
     }
 
     /// The typical stays of steps: their medians if those are worth anything, else their means.
-    pub(super) fn of_steps(steps: &[Step], cells: &[Cell], medians: bool) -> Self {
+    pub(super) fn of_steps(steps: &[Step], cells: &[Cell], medians: Medians) -> Self {
         let usable = steps.iter().filter(|step| step.seconds > 0.0 && step.completed > 0.0);
         let usable = usable.filter(|step| step.latency_ms.mean.or(step.latency_ms.p50).is_some());
         let stays = usable
@@ -88,7 +88,8 @@ impl Stays {
             .filter_map(|(step, cell)| {
                 // Refusals pull a median down: then only Little's law tells a typical stay.
                 let clean = step.errors * 20.0 < step.completed;
-                let median = step.latency_ms.p50.filter(|_| medians && clean).map(|ms| ms / 1e3);
+                let median =
+                    step.latency_ms.p50.filter(|_| clean && medians.hold(cell, cells)).map(|ms| ms / 1e3);
                 Some(Stay { stay: median.or(cell.stay)?, met: cell.in_service, weight: step.completed })
             })
             .collect();
@@ -112,7 +113,14 @@ impl Stays {
         let within = self.stays.iter().filter(|stay| (from..to).contains(&stay.met));
         let mut met: Vec<(f64, f64)> = within.map(|stay| (stay.met, stay.weight)).collect();
         met.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Some(Typical { met: middle(&met), stay_s: middle(&stays) / 1e3 })
+        let stay_s = middle(&stays) / 1e3;
+        let alone: Vec<f64> = stays.iter().map(|(ms, _)| ms / 1e3).collect();
+        let range = if self.steps {
+            Some(Estimate::new(stay_s, stay_s, stay_s))
+        } else {
+            interval::quantile(&alone, 0.5)
+        };
+        Some(Typical { met: middle(&met), stay_s: range? })
     }
 
     /// How different stays are from each other in an overload, against how different they are without one: the ratio of
@@ -181,6 +189,28 @@ pub(super) fn lowest(stays: &Stays) -> Option<Free> {
     Some(free)
 }
 
+/// Which medians of steps are worth anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medians {
+    All,
+    None,
+    /// Each is of the last ten seconds: it is that of its step if no load in that time was higher.
+    Sliding,
+}
+
+impl Medians {
+    fn hold(self, cell: &Cell, cells: &[Cell]) -> bool {
+        let before = |other: &&Cell| (cell.offset - 10.0..cell.offset).contains(&other.offset);
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Sliding => {
+                cells.iter().filter(before).all(|other| other.in_service < 1.5 * cell.in_service)
+            }
+        }
+    }
+}
+
 /// The stays of a recording all of whose requests are there.
 fn met_exactly(course: &Course) -> Vec<Stay> {
     let mut spans: Vec<((i64, i64), Outcome)> =
@@ -224,7 +254,7 @@ pub(super) struct Typical {
     /// Median number that they met.
     pub(super) met: f64,
     /// Median stay in seconds.
-    pub(super) stay_s: f64,
+    pub(super) stay_s: Estimate,
 }
 
 /// The services of a queue that was never empty.
