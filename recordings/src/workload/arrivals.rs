@@ -59,7 +59,10 @@ pub(crate) fn of_windows(windows: &Windows, cells: &[Cell]) -> Arrivals {
         })
         .collect();
     // A last point of a few milliseconds is no rate.
-    let full = if course.len() > 1 && all.len() % per_point * 2 < per_point && all.len() % per_point > 0 {
+    let full = if course.len() > 1
+        && !all.len().is_multiple_of(per_point)
+        && all.len() % per_point * 2 < per_point
+    {
         &course[..course.len() - 1]
     } else {
         &course[..]

@@ -58,7 +58,7 @@ impl Reader for Xml {
                     depth += 1;
                 }
                 Event::Empty(element) if is_sample(&element) && depth == 0 => {
-                    self.sample(line, &element, out)
+                    self.sample(line, &element, out);
                 }
                 Event::End(element) if matches!(element.name().as_ref(), "sample" | "httpSample") => {
                     depth = depth.saturating_sub(1);
@@ -88,8 +88,8 @@ impl Xml {
             let value = attribute.value;
             match attribute.key.as_ref() {
                 "ts" => {
-                    stamp =
-                        in_unit(value.as_bytes(), Unit::Milliseconds).and_then(|ns| i64::try_from(ns).ok())
+                    let nanos = in_unit(value.as_bytes(), Unit::Milliseconds);
+                    stamp = nanos.and_then(|ns| i64::try_from(ns).ok());
                 }
                 "t" => elapsed = Cell::read(value.as_bytes(), Unit::Milliseconds, b'.').value(),
                 "s" => success = Some(value == "true"),
