@@ -19,13 +19,13 @@ pub(crate) struct Contestant {
     pub(crate) algorithm: Algorithm,
 }
 
-/// Everyone: each algorithm with its defaults but for wide bounds, with its own bounds where they are narrower
-/// (`_stock`), the classic ones in windows of a second, and four constant limits as controls.
-pub(crate) fn contestants() -> Result<Vec<Contestant>, InvalidContestant> {
+/// Everyone: each algorithm with its defaults but for wide bounds, the classic ones in windows of a second, and four
+/// constant limits as controls; and if wanted each with its own bounds (`_stock`) where they are narrower.
+pub(crate) fn contestants(with_stock: bool) -> Result<Vec<Contestant>, InvalidContestant> {
     let mut everyone = Vec::new();
     for name in Algorithm::NAMES.iter().filter(|&&name| name != "fixed") {
         let (wide, stock) = (Contestant::parse(name)?, Contestant::parse(&format!("{name}_stock"))?);
-        let differs = wide.algorithm != stock.algorithm;
+        let differs = with_stock && wide.algorithm != stock.algorithm;
         everyone.push(wide);
         everyone.extend(differs.then_some(stock));
     }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn everyone_can_be_read_and_no_two_have_the_same_name() {
-        let everyone = contestants().unwrap();
+        let everyone = contestants(true).unwrap();
         let mut names: Vec<_> = everyone.iter().map(|contestant| contestant.name.as_str()).collect();
         for algorithm in Algorithm::NAMES.iter().filter(|&&name| name != "fixed") {
             assert!(names.contains(algorithm), "{algorithm}");
@@ -206,6 +206,10 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), everyone.len());
+        let wide = contestants(false).unwrap();
+        assert!(wide.iter().all(|contestant| !contestant.name.ends_with("_stock")));
+        assert!(everyone.iter().any(|contestant| contestant.name == "aimd_stock"));
+        assert!(wide.iter().all(|contestant| everyone.contains(contestant)));
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(crate) struct Arguments {
     /// (vegas:initial=50,smoothing=0.5). Bounds are widened to 1 and 20,000; NAME_stock keeps them. Default: all
     #[arg(long, value_name = "A,B")]
     algorithm: Vec<String>,
+    /// Compare each algorithm with its own bounds, too
+    #[arg(long, conflicts_with = "algorithm")]
+    stock: bool,
     /// Only scenarios whose name contains one of these
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     scenario: Vec<String>,
@@ -121,7 +124,7 @@ impl Arguments {
 
     fn contestants(&self) -> Result<Vec<Contestant>, Failure> {
         if self.algorithm.is_empty() {
-            return Ok(contestants()?);
+            return Ok(contestants(self.stock)?);
         }
         let mut named = Vec::new();
         for list in &self.algorithm {
