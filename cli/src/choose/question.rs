@@ -97,7 +97,7 @@ fn assumptions(workload: &Workload, replay: &Replay) -> Vec<String> {
         )),
         Replay::Each { cut: false, .. } => {}
         Replay::Steps(_) => {
-            all.push("Within each step of the load test, requests come independently.".to_owned())
+            all.push("Within each step of the load test, requests come independently.".to_owned());
         }
         Replay::Unknown => {
             all.push(
