@@ -3,6 +3,7 @@
 use goodput::{GateConfig, algorithms::Algorithm, waiting::WaitingSettings};
 use goodput_recordings::scenario::Place;
 use serde::Serialize;
+use toml::{Table, Value};
 
 use super::{
     entrants::Kind,
@@ -21,13 +22,17 @@ use crate::{
 /// Answers in time without a limit from which on the recorded load needs none.
 const ALL_IS_WELL: f64 = 0.99;
 
+/// Of those that are as good as the best, these come first. A fixed limit comes after algorithms with their defaults: it
+/// is the best of several, picked in hindsight, and they were not picked for this service.
+const ORDER: [Kind; 4] = [Kind::Unlimited, Kind::Defaults, Kind::Fixed, Kind::Tuned];
+
 /// Which kind of answer it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Verdict {
     /// No limiter does better than none.
     NoneNeeded,
-    /// A limit that never moves is as good as any algorithm.
+    /// A limit that never moves, which no algorithm with its defaults equals.
     FixedLimit,
     /// An algorithm.
     Algorithm,
@@ -58,11 +63,11 @@ impl Advice {
         let nobody = || Failure::Arguments("nobody took part".into());
         let follows = |kind: Kind| kind >= Kind::Defaults;
         let best = ranking.standings.first().ok_or_else(nobody)?;
-        let follower = match ranking.simplest(follows) {
-            Some(standing) => standing,
-            None => ranking.best_of(follows).ok_or_else(nobody)?,
-        };
-        let simplest = ranking.simplest(|_| true).unwrap_or(best);
+        let as_good =
+            |kind: &Kind| ranking.standings.iter().find(|other| other.as_good && other.kind == *kind);
+        let follower = [Kind::Defaults, Kind::Tuned].iter().find_map(as_good);
+        let follower = follower.or_else(|| ranking.best_of(follows)).ok_or_else(nobody)?;
+        let simplest = ORDER.iter().find_map(as_good).unwrap_or(best);
         let (verdict, pick) = match simplest.kind {
             _ if !question.knows_the_knee() => (Verdict::ObserveFirst, follower),
             Kind::Unlimited => (Verdict::NoneNeeded, follower),
@@ -92,7 +97,7 @@ fn headline(verdict: Verdict, question: &Question, pick: &Standing) -> String {
                 .to_owned()
         }
         Verdict::FixedLimit => format!(
-            "Use a fixed limit of {}{at}: no algorithm does better here ({share} of what the best limits in hindsight \
+            "Use a fixed limit of {}{at}: no algorithm with its defaults is as good here ({share} of what the best limits in hindsight \
              can do).",
             pick.name.trim_start_matches("fixed:")
         ),
@@ -201,10 +206,20 @@ fn config(
         waiting: WaitingSettings::none(),
         ..GateConfig::default()
     };
-    let unwritable = |error: goodput::config::ConfigError| Failure::Arguments(error.to_string());
-    let text = config.to_toml().map_err(unwritable)?;
+    let unwritable = |problem: String| Failure::Arguments(format!("limiter.toml: {problem}"));
+    let mut table = Table::try_from(&config).map_err(|error| unwritable(error.to_string()))?;
+    // What is not said has its default; only what matters here is said.
+    table.remove("name");
+    if !config.observe_only {
+        table.remove("observe_only");
+    }
+    if let Some(Value::Table(waiting)) = table.get_mut("waiting") {
+        waiting.retain(|field, _| field == "max_waiting");
+    }
+    let text = toml::to_string(&table).map_err(|error| unwritable(error.to_string()))?;
     let text =
         format!("# {headline}\n# Written by `goodput choose`; read by `GateConfig::from_toml`.\n\n{text}");
-    GateConfig::from_toml(&text).map_err(unwritable)?;
+    let read = GateConfig::from_toml(&text).map_err(|error| unwritable(error.to_string()))?;
+    debug_assert_eq!(read, config);
     Ok(text)
 }

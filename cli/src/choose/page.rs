@@ -10,8 +10,8 @@ use crate::plot::words::seconds;
 /// What the table's figures mean.
 pub(crate) const SCORE: &str = "\
 Score: what was reached of the best that limits set in hindsight could do (the oracle of the simulator), as a geometric \
-mean over the scenarios; 1 is perfect. As good as the best: the loss against the best is below 2 %, or no more than \
-chance, at 95 % confidence. In time: answers before the deadline, of all requests. p99: of what was admitted.";
+mean over the scenarios; 1 is perfect. As good as the best: it loses less than 2 % to the best, or less than 5 % \
+and no more than chance (at 95 % confidence). In time: answers before the deadline, of all requests. p99: of what was admitted.";
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1f2328;--soft:#59636e;--paper:#fff;--edge:#d0d7de;--tint:#f6f8fa;--good:#007a5a}

@@ -12,6 +12,9 @@ use super::{
 /// Whoever loses less than this to the best is as good for every purpose.
 const NEGLIGIBLE: f64 = 0.02;
 
+/// Whoever loses more than this on average is not called as good, however much chance there is in it.
+const MATERIAL: f64 = 0.05;
+
 /// A share with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Range {
@@ -31,7 +34,7 @@ pub(crate) struct Standing {
     pub(crate) total: Range,
     /// What it loses against the best one, in pairs of runs that met the same chance.
     pub(crate) loss: Range,
-    /// Whether that is nothing, or no more than chance.
+    /// Whether that is next to nothing, or little and no more than chance.
     pub(crate) as_good: bool,
     /// Means over the seeds, by world.
     pub(crate) worlds: Vec<Figures>,
@@ -69,13 +72,15 @@ impl Ranking {
                 let losses: Vec<f64> =
                     best.iter().zip(&totals[index]).map(|(best, own)| best - own).collect();
                 let loss = interval(&losses, |loss| 1.0 - libm::exp(-loss));
+                let total = interval(&totals[index], libm::exp);
                 Standing {
                     index,
                     name: played.entrant.name.clone(),
                     kind: played.entrant.kind,
-                    total: interval(&totals[index], libm::exp),
+                    // No score exceeds 1, and so no mean of them.
+                    total: Range { high: total.high.min(1.0), ..total },
                     loss,
-                    as_good: loss.low <= NEGLIGIBLE,
+                    as_good: loss.value <= NEGLIGIBLE || (loss.low <= NEGLIGIBLE && loss.value <= MATERIAL),
                     worlds: played.runs.iter().map(|runs| means(runs)).collect(),
                 }
             })
@@ -100,12 +105,6 @@ impl Ranking {
     /// The best of a kind.
     pub(crate) fn best_of(&self, of: impl Fn(Kind) -> bool) -> Option<&Standing> {
         self.standings.iter().find(|standing| of(standing.kind))
-    }
-
-    /// The simplest of those that are as good as the best; of the simplest kind the best.
-    pub(crate) fn simplest(&self, of: impl Fn(Kind) -> bool) -> Option<&Standing> {
-        let as_good = self.standings.iter().filter(|standing| standing.as_good && of(standing.kind));
-        as_good.min_by_key(|standing| standing.kind)
     }
 }
 
