@@ -109,7 +109,7 @@ where
     let (sender, mut reports) = mpsc::unbounded_channel();
     let number = AtomicUsize::new(0);
     let ask = || {
-        let is_patient = number.fetch_add(1, Ordering::Relaxed) % IMPATIENT != 0;
+        let is_patient = !number.fetch_add(1, Ordering::Relaxed).is_multiple_of(IMPATIENT);
         let asking = ask();
         async move {
             if is_patient { asking.await } else { timeout(PATIENCE, asking).await.unwrap_or(Answer::Failed) }
