@@ -109,6 +109,46 @@ fn a_bad_file_is_told_its_line_its_field_and_the_remedy() {
     }
 }
 
+/// Every field of a table with its path, those of tables within included.
+fn leaves(table: &toml::Table, outer: &str, leaves: &mut Vec<String>) {
+    for (name, value) in table {
+        let path = if outer.is_empty() { name.clone() } else { format!("{outer}.{name}") };
+        match value {
+            toml::Value::Table(inner) => self::leaves(inner, &path, leaves),
+            _ => leaves.push(path),
+        }
+    }
+}
+
+#[test]
+fn a_wrong_type_anywhere_in_a_file_is_told_by_its_own_line_and_field() {
+    let limiters = Algorithm::all_defaults().into_iter();
+    let of_limiter = |algorithm| GateConfig { limiter: Some(algorithm), ..GateConfig::default() };
+    let mut wrong = 0;
+    for config in limiters.map(of_limiter).chain([everything()]) {
+        let good: toml::Table = toml::from_str(&config.to_toml().unwrap()).unwrap();
+        let mut paths = Vec::new();
+        leaves(&good, "", &mut paths);
+        for path in paths {
+            let mut bad = good.clone();
+            let (tables, field) = path.rsplit_once('.').unwrap_or(("", &path));
+            let table = tables
+                .split('.')
+                .filter(|name| !name.is_empty())
+                .fold(&mut bad, |table, name| table[name].as_table_mut().unwrap());
+            // A date is of no field's type.
+            let date: toml::Value = toml::Value::Datetime("1979-05-27".parse().unwrap());
+            table.insert(field.to_owned(), date);
+            let text = toml::to_string(&bad).unwrap();
+            let error = GateConfig::from_toml(&text).unwrap_err();
+            let line = 1 + text.lines().position(|line| line.ends_with("= 1979-05-27")).unwrap();
+            assert_eq!((error.line, error.field.as_deref()), (Some(line), Some(&*path)), "{error}\n{text}");
+            wrong += 1;
+        }
+    }
+    assert!(wrong > 100, "{wrong}");
+}
+
 #[test]
 fn the_files_shown_in_the_description_are_good() {
     let text = fs::read_to_string(description()).unwrap();

@@ -15,6 +15,7 @@ use axum::{
 };
 use goodput::{
     Gate, Outcome,
+    keyed::{KeyedGates, KeyedSettings},
     middleware::{GateLayer, GateMiddleware, GateService},
 };
 use hyper_util::rt::TokioIo;
@@ -405,6 +406,35 @@ async fn a_reqwest_client_limits_itself() {
     assert_eq!(gate.in_flight(), 0);
     assert_eq!(ledger.ended(&gate), Ended { success: 6, overload: 1, failure: 1, cancelled: 0 });
     assert_eq!(server_ledger.ended(&server_gate).success, 6);
+}
+
+#[tokio::test]
+async fn a_host_that_is_slow_takes_no_places_of_another() {
+    let (server_gate, _) = gate(100);
+    let ((slow, mut slow_stage), (fast, _fast_stage)) = (Handlers::new(), Handlers::new());
+    let (slow, fast) = (slow.serve(&server_gate).await, fast.serve(&server_gate).await);
+    let gates = KeyedGates::new(KeyedSettings::default(), |_: Option<&String>| gate(2).0).unwrap();
+    let gates = Arc::new(gates);
+    let client = reqwest_middleware::ClientBuilder::new(Client::new())
+        .with(GateMiddleware::per_host(Arc::clone(&gates)))
+        .build();
+
+    let ask = |address: SocketAddr, path: &str| client.get(format!("http://{address}/{path}")).send();
+    let mut held: JoinSet<_> = (0..2).map(|n| ask(slow, &format!("work/{n}"))).collect();
+    for _ in 0..2 {
+        slow_stage.begun().await;
+    }
+    assert!(ask(slow, "work/third").await.is_err());
+    assert_eq!(ask(fast, "fail/200").await.unwrap().status(), 200);
+    slow_stage.release(2);
+    while let Some(answer) = held.join_next().await {
+        answer.unwrap().unwrap().text().await.unwrap();
+    }
+    let mut hosts: Vec<_> = gates.gates().into_iter().map(|(host, gate)| (host, gate.in_flight())).collect();
+    hosts.sort();
+    let mut expected = [(slow.to_string(), 0), (fast.to_string(), 0)];
+    expected.sort();
+    assert_eq!(hosts, expected);
 }
 
 #[tokio::test]

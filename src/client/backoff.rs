@@ -76,11 +76,16 @@ impl Backoff {
         let random = if random.is_nan() { 0.0 } else { random.clamp(0.0, 1.0) };
         match self.settings.jitter {
             Jitter::None => wait,
-            Jitter::Full => wait.mul_f64(random),
-            Jitter::Equal => (wait / 2) + (wait / 2).mul_f64(random),
-            Jitter::Half => (wait / 2).saturating_add(wait.mul_f64(random)),
+            Jitter::Full => part_of(wait, random),
+            Jitter::Equal => (wait / 2) + part_of(wait / 2, random),
+            Jitter::Half => (wait / 2).saturating_add(part_of(wait, random)),
         }
     }
+}
+
+/// A part of a wait, from 0 to 1. Never more than the wait, which in floating point may be rounded up.
+fn part_of(wait: Duration, part: f64) -> Duration {
+    Duration::try_from_secs_f64(wait.as_secs_f64() * part).map_or(wait, |part| part.min(wait))
 }
 
 /// How a wait is spread at random.
@@ -182,6 +187,16 @@ mod tests {
             (BackoffSettings { max: Duration::ZERO, ..BackoffSettings::default() }, "max"),
         ] {
             assert_eq!(Backoff::new(settings).unwrap_err().field, field);
+        }
+    }
+
+    #[test]
+    fn waits_without_end_are_no_overflow() {
+        for jitter in [Jitter::None, Jitter::Full, Jitter::Equal, Jitter::Half] {
+            let endless =
+                BackoffSettings { first: Duration::MAX, max: Duration::MAX, factor: f64::MAX, jitter };
+            let wait = Backoff::new(endless).unwrap().wait(u32::MAX, None, 1.0).unwrap();
+            assert!(wait >= Duration::MAX / 2);
         }
     }
 

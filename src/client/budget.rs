@@ -3,6 +3,7 @@ use std::time::Duration;
 use goodput_algorithms::{Instant, InvalidSettings};
 use serde::{Deserialize, Serialize};
 
+use super::tokens::Fullness;
 use crate::share::Share;
 
 /// One retry, in the unit of the balance.
@@ -67,6 +68,14 @@ impl RetryBudget {
     pub fn available(&mut self, now: Instant) -> u64 {
         self.credit_time(now);
         self.balance / RETRY
+    }
+
+    pub(super) fn fullness(&self) -> Fullness {
+        Fullness { tokens: self.balance, of: u64::from(self.settings.cap) * RETRY }
+    }
+
+    pub(super) fn fill(&mut self, fullness: Fullness) {
+        self.balance = fullness.part_of(u64::from(self.settings.cap) * RETRY);
     }
 
     fn credit_time(&mut self, now: Instant) {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Backoff, BackoffSettings, PushBack, RetryBudget, RetryBudgetSettings, RetryQuota, RetryQuotaSettings,
-    RetryThrottling, RetryThrottlingSettings,
+    RetryThrottling, RetryThrottlingSettings, tokens::Fullness,
 };
 
 /// Decides, for all requests of a client together, which of them are tried again and when.
@@ -111,16 +111,12 @@ impl Retries {
         if settings.max_attempts == 0 {
             return Err(InvalidSettings::new("max_attempts", "must be at least 1, not 0"));
         }
-        let payment = match settings.payment {
-            PaymentSettings::Free => Payment::Free,
-            PaymentSettings::Share(settings) => Payment::Share(RetryBudget::new(settings)?),
-            PaymentSettings::Grpc(settings) => Payment::Grpc(RetryThrottling::new(settings)?),
-            PaymentSettings::Aws(settings) => Payment::Aws(RetryQuota::new(settings)?),
-        };
+        let payment = Payment::new(settings.payment)?;
         Ok(Self { max_attempts: settings.max_attempts, backoff: Backoff::new(settings.backoff)?, payment })
     }
 
-    /// Other settings from now on. What was saved up in a budget of the same kind stays.
+    /// Other settings from now on. What was saved up in a budget stays; one of another kind begins as full as the old
+    /// one was, for a change of settings is no present.
     ///
     /// # Errors
     ///
@@ -132,11 +128,11 @@ impl Retries {
                 *new = old.clone();
                 new.reconfigure(settings, now)?;
             }
-            (Payment::Grpc(old), PaymentSettings::Grpc(settings), Payment::Grpc(new)) => {
-                *new = old.clone();
-                new.reconfigure(settings)?;
+            (old, _, new) => {
+                if let Some(fullness) = old.fullness() {
+                    new.fill(fullness);
+                }
             }
-            _ => {}
         }
         *self = next;
         Ok(())
@@ -200,6 +196,35 @@ impl Retries {
         }
         call.attempts += 1;
         Ok(wait)
+    }
+}
+
+impl Payment {
+    fn new(settings: PaymentSettings) -> Result<Self, InvalidSettings> {
+        Ok(match settings {
+            PaymentSettings::Free => Self::Free,
+            PaymentSettings::Share(settings) => Self::Share(RetryBudget::new(settings)?),
+            PaymentSettings::Grpc(settings) => Self::Grpc(RetryThrottling::new(settings)?),
+            PaymentSettings::Aws(settings) => Self::Aws(RetryQuota::new(settings)?),
+        })
+    }
+
+    fn fill(&mut self, fullness: Fullness) {
+        match self {
+            Self::Free => {}
+            Self::Share(budget) => budget.fill(fullness),
+            Self::Grpc(throttling) => throttling.fill(fullness),
+            Self::Aws(quota) => quota.fill(fullness),
+        }
+    }
+
+    fn fullness(&self) -> Option<Fullness> {
+        match self {
+            Self::Free => None,
+            Self::Share(budget) => Some(budget.fullness()),
+            Self::Grpc(throttling) => Some(throttling.fullness()),
+            Self::Aws(quota) => Some(quota.fullness()),
+        }
     }
 }
 
@@ -318,19 +343,58 @@ mod tests {
         }
     }
 
+    /// Every kind of budget, with nothing that time alone pays for.
+    fn payments() -> [PaymentSettings; 3] {
+        [
+            PaymentSettings::Share(RetryBudgetSettings { one_every: None, ..RetryBudgetSettings::default() }),
+            PaymentSettings::Grpc(RetryThrottlingSettings::default()),
+            PaymentSettings::Aws(RetryQuotaSettings::default()),
+        ]
+    }
+
     #[test]
-    fn a_change_of_settings_is_no_present() {
-        let mut retries = retries(PaymentSettings::Share(RetryBudgetSettings {
-            one_every: None,
-            ..RetryBudgetSettings::default()
-        }));
-        for _ in 0..20 {
-            let mut call = Call { attempts: 1, last_retry_cost: None };
-            let _ = retries.failed(&mut call, Failure::PLAIN, None, 0.0, NOW);
-            retries.reconfigure(RetrySettings::default(), NOW).unwrap();
+    fn a_change_of_settings_is_no_present_neither_to_the_same_kind_of_budget_nor_to_another() {
+        for before in payments() {
+            for after in payments() {
+                let mut retries = retries(before.clone());
+                let mut failed = || {
+                    let mut call = Call { attempts: 1, last_retry_cost: None };
+                    let paid = retries.failed(&mut call, Failure::PLAIN, None, 0.0, NOW).is_ok();
+                    let payment = if paid { &before } else { &after };
+                    retries
+                        .reconfigure(
+                            RetrySettings { payment: payment.clone(), ..RetrySettings::default() },
+                            NOW,
+                        )
+                        .unwrap();
+                    paid
+                };
+                // To the end of what was saved up, with a change after every retry; and on, in the other form.
+                while failed() {}
+                assert!((0..20).all(|_| !failed()), "{before:?} to {after:?}");
+            }
         }
-        let mut call = Call { attempts: 1, last_retry_cost: None };
-        assert!(retries.failed(&mut call, Failure::PLAIN, None, 0.0, NOW).is_err());
+    }
+
+    #[test]
+    fn a_budget_goes_on_across_a_change_of_its_kind_while_a_tenth_fails() {
+        let [share, _, aws] = payments();
+        let mut retries = retries(share);
+        let mut retried = 0;
+        for request in 0..10_000 {
+            if request == 5_000 {
+                retries
+                    .reconfigure(RetrySettings { payment: aws.clone(), ..RetrySettings::default() }, NOW)
+                    .unwrap();
+            }
+            let mut call = retries.start(NOW);
+            if request % 10 == 0 && retries.failed(&mut call, Failure::PLAIN, None, 0.0, NOW).is_ok() {
+                retried += 1;
+            }
+            retries.succeeded(&call);
+        }
+        // A tenth pays for itself in the one; in the other a success gives back what its retry cost.
+        assert_eq!(retried, 1_000);
     }
 
     #[test]

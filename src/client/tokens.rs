@@ -42,9 +42,9 @@ impl RetryThrottling {
     ///
     /// [`InvalidSettings`], and nothing changes.
     pub fn reconfigure(&mut self, settings: RetryThrottlingSettings) -> Result<(), InvalidSettings> {
-        let (tokens, max) = (self.tokens, self.max);
+        let whole = Fullness { tokens: self.tokens, of: self.max };
         *self = Self::new(settings)?;
-        self.tokens = tokens * self.max / max;
+        self.tokens = whole.part_of(self.max);
         Ok(())
     }
 
@@ -62,6 +62,17 @@ impl RetryThrottling {
     #[must_use]
     pub const fn allows_retry(&self) -> bool {
         self.tokens > self.max / 2
+    }
+
+    /// Of what pays for retries: the upper half.
+    pub(super) const fn fullness(&self) -> Fullness {
+        let half = self.max / 2;
+        Fullness { tokens: self.tokens.saturating_sub(half), of: self.max - half }
+    }
+
+    pub(super) const fn fill(&mut self, fullness: Fullness) {
+        let half = self.max / 2;
+        self.tokens = half + fullness.part_of(self.max - half);
     }
 }
 
@@ -108,6 +119,18 @@ impl RetryQuota {
         Ok(Self { settings, tokens })
     }
 
+    /// Other settings from now on. The part of the bucket that is full stays full, and no more.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSettings`], and nothing changes.
+    pub fn reconfigure(&mut self, settings: RetryQuotaSettings) -> Result<(), InvalidSettings> {
+        let fullness = self.fullness();
+        *self = Self::new(settings)?;
+        self.fill(fullness);
+        Ok(())
+    }
+
     /// Pays for a retry, after a timeout or after another failure, if there is enough. The answer is what it cost: to
     /// be given back if it succeeds.
     pub const fn withdraw(&mut self, after_timeout: bool) -> Option<u32> {
@@ -132,6 +155,15 @@ impl RetryQuota {
     pub const fn tokens(&self) -> u32 {
         self.tokens
     }
+
+    pub(super) const fn fullness(&self) -> Fullness {
+        Fullness { tokens: self.tokens as u64, of: self.settings.capacity as u64 }
+    }
+
+    pub(super) const fn fill(&mut self, fullness: Fullness) {
+        // At most the capacity, which is as narrow.
+        self.tokens = fullness.part_of(self.settings.capacity as u64) as u32;
+    }
 }
 
 /// Settings of [`RetryQuota`].
@@ -151,6 +183,21 @@ pub struct RetryQuotaSettings {
 impl Default for RetryQuotaSettings {
     fn default() -> Self {
         Self { capacity: 500, retry_cost: 5, timeout_retry_cost: 10, first_try_gain: 1 }
+    }
+}
+
+/// How full a bucket is: what goes over to another when settings change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fullness {
+    pub(super) tokens: u64,
+    pub(super) of: u64,
+}
+
+impl Fullness {
+    /// Rounded down, and exactly what it was for a bucket of the same size.
+    pub(super) const fn part_of(self, size: u64) -> u64 {
+        // At most `size`, since there are no more tokens than fit.
+        (self.tokens as u128 * size as u128 / self.of as u128) as u64
     }
 }
 
@@ -195,6 +242,11 @@ mod tests {
         (0..8).for_each(|_| throttling.failed());
         throttling.reconfigure(RetryThrottlingSettings { max_tokens: 100, token_ratio: 0.1 }).unwrap();
         assert!(!throttling.allows_retry());
+
+        let mut quota = RetryQuota::new(RetryQuotaSettings::default()).unwrap();
+        (0..40).for_each(|_| _ = quota.withdraw(false));
+        quota.reconfigure(RetryQuotaSettings { capacity: 1_000, ..RetryQuotaSettings::default() }).unwrap();
+        assert_eq!(quota.tokens(), 600);
     }
 
     #[test]

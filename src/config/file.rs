@@ -66,9 +66,9 @@ impl ConfigError {
         if problem.contains("a duration") {
             problem.push_str("; a time is a text with its unit, as \"20ms\" or \"1m 30s\"");
         }
-        let place = error.span().map(|span| {
-            Place::around(text, span.start).at_field_of(&problem, text).within_limiter(error, text)
-        });
+        let place = error
+            .span()
+            .map(|span| Place::around(text, span.start).at_field_of(&problem, text).within_limiter(text));
         let Some(Place { path, offset }) = place else {
             return Self { line: None, field: None, problem: Cow::Owned(problem) };
         };
@@ -133,19 +133,18 @@ impl Place {
     }
 
     /// Which field of the limiter it is that an error is about. serde reads a table that says by a tag what it is as a
-    /// whole, and forgets where its fields stood; so the one is looked for without which that error is not made.
-    fn within_limiter(self, error: &toml::de::Error, text: &str) -> Self {
+    /// whole, and forgets where its fields stood; so the one is looked for without which there is another error or none.
+    fn within_limiter(self, text: &str) -> Self {
         if self.path != "limiter" {
             return self;
         }
         let Ok(mut document) = text.parse::<toml::Table>() else { return self };
         let Some(toml::Value::Table(limiter)) = document.remove("limiter") else { return self };
-        let culprit = limiter.keys().filter(|name| *name != "algorithm").find(|name| {
-            let mut others = limiter.clone();
-            others.remove(*name);
-            Algorithm::deserialize(others).err().is_none_or(|other| other.message() != error.message())
-        });
-        culprit.map_or(self, |name| Self::of(text, &format!("limiter.{name}")))
+        let mut path = Vec::new();
+        while let Some(name) = culprit(&limiter, &path) {
+            path.push(name);
+        }
+        if path.is_empty() { self } else { Self::of(text, &format!("limiter.{}", path.join("."))) }
     }
 
     fn enter(&mut self, name: &str, offset: usize) {
@@ -155,6 +154,25 @@ impl Place {
         self.path.push_str(name);
         self.offset = offset;
     }
+}
+
+/// The field of the table at `path` in `limiter` that its error is about. The tag is suspected last: without it nothing
+/// is right.
+fn culprit(limiter: &toml::Table, path: &[String]) -> Option<String> {
+    let fault =
+        |limiter: toml::Table| Algorithm::deserialize(limiter).err().map(|error| error.message().to_owned());
+    let as_it_is = fault(limiter.clone());
+    let names = table_at(&mut limiter.clone(), path)?.keys().cloned().collect::<Vec<_>>();
+    let (tag, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == "algorithm");
+    others.into_iter().chain(tag).find(|name| {
+        let mut without = limiter.clone();
+        table_at(&mut without, path).is_some_and(|table| table.remove(name).is_some())
+            && fault(without) != as_it_is
+    })
+}
+
+fn table_at<'table>(table: &'table mut toml::Table, path: &[String]) -> Option<&'table mut toml::Table> {
+    path.iter().try_fold(table, |table, name| table.get_mut(name)?.as_table_mut())
 }
 
 /// The span of a table is that of its header alone, so a field is looked for in all of them.

@@ -12,7 +12,10 @@ use super::{
     stripes::Stripes,
     tallies::Tallies,
 };
-use crate::sync::{AtomicU64, spin_loop};
+use crate::{
+    observe::Totals,
+    sync::{AtomicU64, spin_loop},
+};
 
 /// How many decisions a snapshot remembers.
 const REMEMBERED_DECISIONS: usize = 32;
@@ -96,7 +99,7 @@ pub(super) struct Observer {
     /// What was collected of the window so far.
     window: Window,
     /// Everything from before that window.
-    earlier: Window,
+    earlier: Totals,
     admitted: u64,
     departures: Departures,
     /// What was last seen of those that the stripes do not count.
@@ -120,7 +123,7 @@ impl Observer {
             rule: limiter.next_window(),
             limiter,
             window: Window::EMPTY,
-            earlier: Window { opened: now, closed: now, ..Window::EMPTY },
+            earlier: Totals::since(now),
             admitted: 0,
             departures: Departures { since: now, left: 0 },
             at_limit: 0,
@@ -156,11 +159,11 @@ impl Observer {
     }
 
     /// Everything since the gate was built, and how many requests were admitted.
-    pub(super) fn totals(&mut self, now: Instant, sources: Sources<'_>) -> (Window, u64) {
+    pub(super) fn totals(&mut self, now: Instant, sources: Sources<'_>) -> (Totals, u64) {
         self.collect(sources);
         let area = u128::try_from(self.integral.at(now)).unwrap_or(0);
-        let totals = self.earlier.merge(self.window);
-        (Window { closed: now, in_flight_area_ns: area, ..totals }, self.admitted)
+        let totals = self.earlier.and(&self.window);
+        (Totals { closed: now, in_flight_area_ns: area, ..totals }, self.admitted)
     }
 
     /// Gives back the limiter that was, to be dropped where no lock is held.
@@ -233,7 +236,7 @@ impl Observer {
     }
 
     fn start_window(&mut self, now: Instant) {
-        self.earlier = self.earlier.merge(self.window);
+        self.earlier = self.earlier.and(&self.window);
         self.window = Window { opened: now, closed: now, ..Window::EMPTY };
         self.area_at_opening = self.integral.at(now);
         self.open = self.rule.opens_at <= now;
@@ -251,7 +254,7 @@ impl Observer {
     /// Samples from before the window opened do not count.
     fn discard_samples(&mut self) {
         let Window { opened, refused, limit_hits, .. } = self.window;
-        self.earlier = self.earlier.merge(Window { refused: 0, limit_hits: 0, ..self.window });
+        self.earlier = self.earlier.and(&Window { refused: 0, limit_hits: 0, ..self.window });
         self.window = Window { opened, refused, limit_hits, ..Window::EMPTY };
     }
 

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-use goodput_algorithms::{Decision, Instant, Reason, State, Window};
+use goodput_algorithms::{Decision, Instant, Reason, State};
 
-use crate::refusal::RefusalCounts;
+use crate::{observe::Totals, refusal::RefusalCounts};
 
 /// What a gate knows at one moment. Counts are since the gate was built.
 #[derive(Clone, Debug)]
@@ -18,9 +18,8 @@ pub struct Snapshot {
     pub waiting: usize,
     /// How long the oldest of them has waited.
     pub queue_age: Duration,
-    /// Every window there was, the present one included, and what lay between them. `refused` in it counts those
-    /// refused because the limit was reached, whatever they were told.
-    pub totals: Window,
+    /// Every window there was, the present one included, and what lay between them.
+    pub totals: Totals,
     /// Requests admitted to places of the limit.
     pub admitted: u64,
     /// Requests refused.

@@ -10,13 +10,16 @@
 //!   that waits leaves the queue when its future is dropped.
 //! * **The token lives as long as the work.** For HTTP that is the end of the response's body, its error, or its
 //!   drop. Work that outlives the response, as a spawned task does, keeps its place with a [`SharedToken`].
-//!
+//! * **A client** has up to three layers, from the outside in: tower's own retry layer with a `retry::RetryPolicy`, a
+//!   [`ThrottleLayer`] that holds calls back while most are refused, and a [`GateLayer`] that finds out how many at once
+//!   the host takes. Each attempt so has its own token and its own latency, and none is held between two.
 //! * **A wait is bounded in time** as the gate's settings say, by tokio's timer with the feature `tokio` (which `axum`,
 //!   `tonic` and `reqwest` bring along), else by the next release after the time is up.
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `tower` | [`GateLayer`], [`GateService`], [`Plain`] |
+//! | `tower` | [`GateLayer`], [`GateService`], [`Plain`], [`ThrottleLayer`] |
+//! | `retry` | `retry::RetryPolicy`: retries within a budget by tower's retry layer |
 //! | `http` | `Http`: outcomes by status, bodies that hold tokens, refusals as answers, HTTP and gRPC alike |
 //! | `axum` | `Refusal` as an axum response |
 //! | `hyper` | [`GateService`] as a service of hyper itself |
@@ -35,10 +38,14 @@ mod hyper;
 mod layer;
 mod plain;
 mod protocol;
+mod random;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
+#[cfg(feature = "retry")]
+pub mod retry;
 mod service;
 mod shared_token;
+mod throttle;
 #[cfg(feature = "tonic")]
 pub mod tonic;
 
@@ -55,4 +62,5 @@ pub use self::{
     protocol::{Classify, Protocol, ReadRequest, Unmarked},
     service::{GateService, TowerCall},
     shared_token::SharedToken,
+    throttle::{ThrottleFuture, ThrottleLayer, ThrottleService},
 };

@@ -1,6 +1,6 @@
 //! reqwest: a gate around a client.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use goodput_algorithms::Instant;
@@ -12,7 +12,7 @@ use super::{
     Classify, GuardedBody, ReadRequest, Unmarked, WhenFull,
     http::{ByHeaders, ByStatus, Held, NextHop, status_outcome},
 };
-use crate::{Clock, Gate, Outcome, Request, SystemClock};
+use crate::{Clock, Gate, Outcome, Request, SystemClock, keyed::KeyedGates};
 
 /// Limits how many requests a client has under way.
 ///
@@ -35,8 +35,11 @@ use crate::{Clock, Gate, Outcome, Request, SystemClock};
 ///     .with(GateMiddleware::new(gate))
 ///     .build();
 /// ```
+///
+/// A client that calls several hosts has a gate for each ([`GateMiddleware::per_host`]), so that a slow one does not take
+/// the places of the others.
 pub struct GateMiddleware<R = Unmarked, K = ByStatus, C: Clock = SystemClock> {
-    gate: Gate<C>,
+    gates: Gates<C>,
     when_full: WhenFull,
     read: R,
     classify: K,
@@ -47,7 +50,17 @@ impl<C: Clock> GateMiddleware<Unmarked, ByStatus, C> {
     /// All requests alike; outcomes by status, and a time-out is an overload.
     #[must_use]
     pub const fn new(gate: Gate<C>) -> Self {
-        Self { gate, when_full: WhenFull::Wait, read: Unmarked, classify: ByStatus, next_hop: None }
+        Self::at(Gates::One(gate))
+    }
+
+    /// The same with a gate for each host and port, as `example.org:443`.
+    #[must_use]
+    pub const fn per_host(gates: Arc<KeyedGates<String, C>>) -> Self {
+        Self::at(Gates::PerHost(gates))
+    }
+
+    const fn at(gates: Gates<C>) -> Self {
+        Self { gates, when_full: WhenFull::Wait, read: Unmarked, classify: ByStatus, next_hop: None }
     }
 }
 
@@ -62,16 +75,16 @@ impl<R, K, C: Clock> GateMiddleware<R, K, C> {
     /// The same with another way to read requests: a closure `Fn(&reqwest::Request, Instant) -> Request`.
     #[must_use]
     pub fn read<Q>(self, read: Q) -> GateMiddleware<Q, K, C> {
-        let Self { gate, when_full, classify, next_hop, .. } = self;
-        GateMiddleware { gate, when_full, read, classify, next_hop }
+        let Self { gates, when_full, classify, next_hop, .. } = self;
+        GateMiddleware { gates, when_full, read, classify, next_hop }
     }
 
     /// The same with another way to tell outcomes: a closure
     /// `Fn(&Result<reqwest::Response, reqwest_middleware::Error>) -> Outcome`.
     #[must_use]
     pub fn classify<L>(self, classify: L) -> GateMiddleware<R, L, C> {
-        let Self { gate, when_full, read, next_hop, .. } = self;
-        GateMiddleware { gate, when_full, read, classify, next_hop }
+        let Self { gates, when_full, read, next_hop, .. } = self;
+        GateMiddleware { gates, when_full, read, classify, next_hop }
     }
 
     /// The same, telling the next hop how much time is left when a call is admitted, and how much it matters.
@@ -79,6 +92,25 @@ impl<R, K, C: Clock> GateMiddleware<R, K, C> {
     pub fn next_hop(mut self, next_hop: NextHop) -> Self {
         self.next_hop = Some(next_hop);
         self
+    }
+}
+
+/// Which gate a request has to pass.
+#[derive(Debug)]
+enum Gates<C: Clock> {
+    One(Gate<C>),
+    PerHost(Arc<KeyedGates<String, C>>),
+}
+
+impl<C: Clock> Gates<C> {
+    fn of(&self, url: &Url) -> Gate<C> {
+        match self {
+            Self::One(gate) => gate.clone(),
+            Self::PerHost(gates) => {
+                let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
+                gates.gate(&format!("{host}:{}", port.unwrap_or_default()))
+            }
+        }
     }
 }
 
@@ -95,13 +127,14 @@ where
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
+        let gate = self.gates.of(request.url());
         let asked = match extensions.get::<Request>() {
             Some(incoming) => incoming.handed_on(),
-            None => self.read.read(&request, self.gate.clock().now()),
+            None => self.read.read(&request, gate.clock().now()),
         };
         let admission = match self.when_full {
-            WhenFull::Wait => self.gate.acquire_timed(asked).await,
-            WhenFull::Refuse => self.gate.try_acquire_owned(&asked),
+            WhenFull::Wait => gate.acquire_timed(asked).await,
+            WhenFull::Refuse => gate.try_acquire_owned(&asked),
         };
         let token = admission.map_err(Error::middleware)?;
         if let Some(next_hop) = &self.next_hop {
@@ -123,7 +156,7 @@ where
 impl<R, K, C: Clock> fmt::Debug for GateMiddleware<R, K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GateMiddleware")
-            .field("gate", &self.gate)
+            .field("gates", &self.gates)
             .field("when_full", &self.when_full)
             .field("next_hop", &self.next_hop)
             .finish_non_exhaustive()

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-use goodput_algorithms::Latencies;
-
+use super::Ended;
 use crate::{MoveCounts, Snapshot, load::LoadSample, refusal::RefusalCounts};
 
 /// What a gate did between two snapshots, and what it was like at the later one.
@@ -63,17 +62,6 @@ pub struct Interval {
     pub moves: MoveCounts,
 }
 
-/// Requests of one outcome.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Ended {
-    /// How many.
-    pub count: u64,
-    /// Sum of their latencies, ns.
-    pub sum_ns: u64,
-    /// Sum of their squared latencies, ns².
-    pub sum_squares: u128,
-}
-
 impl Interval {
     /// What happened from one snapshot of a gate to a later one.
     ///
@@ -89,9 +77,9 @@ impl Interval {
             bypassed: later.bypassed.saturating_sub(earlier.bypassed),
             would_have_refused: later.would_have_refused.since(&earlier.would_have_refused),
             would_have_waited: later.would_have_waited.saturating_sub(earlier.would_have_waited),
-            successes: Ended::of(after.successes).since(before.successes),
-            overloads: Ended::of(after.overloads).since(before.overloads),
-            failures: Ended::of(after.failures).since(before.failures),
+            successes: after.successes.since(before.successes),
+            overloads: after.overloads.since(before.overloads),
+            failures: after.failures.since(before.failures),
             cancelled: after.cancelled.saturating_sub(before.cancelled),
             limit_hits: after.limit_hits.saturating_sub(before.limit_hits),
             limit_refusals: after.refused.saturating_sub(before.refused),
@@ -117,9 +105,9 @@ impl Interval {
             bypassed: snapshot.bypassed,
             would_have_refused: snapshot.would_have_refused,
             would_have_waited: snapshot.would_have_waited,
-            successes: Ended::of(totals.successes),
-            overloads: Ended::of(totals.overloads),
-            failures: Ended::of(totals.failures),
+            successes: totals.successes,
+            overloads: totals.overloads,
+            failures: totals.failures,
             cancelled: totals.cancelled,
             limit_hits: totals.limit_hits,
             limit_refusals: totals.refused,
@@ -218,43 +206,6 @@ impl From<&Interval> for LoadSample {
             limit_use: interval.limit_use(),
             refused: interval.refused_part(),
             queue_age: interval.queue_age,
-        }
-    }
-}
-
-impl Ended {
-    /// Mean latency; zero if there was none.
-    #[must_use]
-    pub fn mean(&self) -> Duration {
-        Duration::from_nanos(self.sum_ns.checked_div(self.count).unwrap_or(0))
-    }
-
-    /// Standard deviation of the latencies; zero if there was none.
-    #[must_use]
-    pub fn deviation(&self) -> Duration {
-        let count = self.count as f64;
-        let mean = ratio(self.sum_ns as f64, count);
-        let variance = ratio(self.sum_squares as f64, count) - mean * mean;
-        Duration::from_nanos(variance.max(0.0).sqrt() as u64)
-    }
-
-    const fn of(latencies: Latencies) -> Self {
-        Self { count: latencies.count, sum_ns: latencies.sum_ns, sum_squares: latencies.sum_squares }
-    }
-
-    const fn since(self, earlier: Latencies) -> Self {
-        Self {
-            count: self.count.saturating_sub(earlier.count),
-            sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns),
-            sum_squares: self.sum_squares.saturating_sub(earlier.sum_squares),
-        }
-    }
-
-    const fn merge(self, other: Self) -> Self {
-        Self {
-            count: self.count.saturating_add(other.count),
-            sum_ns: self.sum_ns.saturating_add(other.sum_ns),
-            sum_squares: self.sum_squares.saturating_add(other.sum_squares),
         }
     }
 }

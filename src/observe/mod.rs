@@ -37,12 +37,14 @@ mod names;
 mod publish;
 #[cfg(feature = "metrics")]
 mod reporter;
+mod totals;
 
 #[cfg(all(feature = "metrics", feature = "toml"))]
 pub(crate) use self::publish::count_reload;
 #[cfg(feature = "metrics")]
 pub use self::{family::FamilyReporter, publish::describe, reporter::Reporter};
 pub use self::{
-    interval::{Ended, Interval},
+    interval::Interval,
     names::{METRICS, Metric, MetricKind},
+    totals::{Ended, Totals},
 };

@@ -83,9 +83,10 @@ fn publish_ended(gate: &SharedString, interval: &Interval, rest: &mut Rest) {
         let labels = || with(vec![Label::new("gate", gate.clone())], "outcome", outcome);
         counter!(names::COMPLETED.name, labels()).increment(ended.count);
         if let Some(rest) = rest.0.get_mut(index) {
-            let sum_ns = ended.sum_ns.saturating_add(*rest);
-            *rest = sum_ns % 1_000;
-            counter!(names::LATENCY.name, labels()).increment(sum_ns / 1_000);
+            let sum_ns = ended.sum_ns.saturating_add(u128::from(*rest));
+            *rest = (sum_ns % 1_000) as u64;
+            let micros = u64::try_from(sum_ns / 1_000).unwrap_or(u64::MAX);
+            counter!(names::LATENCY.name, labels()).increment(micros);
         }
     }
 }

@@ -121,7 +121,7 @@ impl Cohorts {
 
     fn close_period_if_due(&mut self, now: Instant, started: Instant) {
         let elapsed = now.since(started);
-        let sparse = elapsed >= self.settings.period * 2;
+        let sparse = elapsed >= self.settings.period.saturating_mul(2);
         if elapsed < self.settings.period || (self.offered < MIN_OFFERS && !sparse) {
             return;
         }
@@ -353,6 +353,16 @@ mod tests {
         let shed: u32 = counts.values().map(|count| count.shed).sum();
         let offered: u32 = counts.values().map(|count| count.offered).sum();
         assert!(shed * 10 < offered, "{shed} of {offered}");
+    }
+
+    #[test]
+    fn a_period_and_a_rotation_without_end_are_no_overflow() {
+        let endless =
+            CohortSettings { period: Duration::MAX, rotation: Duration::MAX, ..CohortSettings::default() };
+        let mut cohorts = Cohorts::new(endless).unwrap();
+        for now in [Instant::ZERO, Instant::FAR_FUTURE] {
+            assert!(cohorts.offer(&Request::DEFAULT, 1, 1, now));
+        }
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Partitions {
         if elapsed < self.settings.memory {
             return;
         }
-        let long_ago = elapsed >= self.settings.memory * 2;
+        let long_ago = elapsed >= self.settings.memory.saturating_mul(2);
         for partition in &mut self.partitions {
             partition.needed_before = if long_ago { 0 } else { partition.needed };
             partition.unmet = 0;
@@ -314,6 +314,13 @@ mod tests {
         assert_eq!(Partitions::new(settings).unwrap_err().field, "shares");
         let settings = PartitionsSettings { memory: Duration::ZERO, ..halves() };
         assert_eq!(Partitions::new(settings).unwrap_err().field, "memory");
+    }
+
+    #[test]
+    fn a_memory_without_end_is_no_overflow() {
+        let mut partitions =
+            Partitions::new(PartitionsSettings { memory: Duration::MAX, ..halves() }).unwrap();
+        assert!(partitions.enter(A, 1, 10, Instant::FAR_FUTURE));
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl CoDel {
         self.dropping = true;
         // Back soon after the last time: start near the rate that controlled the queue then.
         let cut_then = self.count.saturating_sub(self.last_count);
-        let soon = now.since(self.drop_next) < settings.interval * 16;
+        let soon = now.since(self.drop_next) < settings.interval.saturating_mul(16);
         self.count = if cut_then > 1 && soon { cut_then } else { 1 };
         self.drop_next = control_law(settings, now, self.count);
         self.last_count = self.count;
@@ -90,7 +90,9 @@ impl CoDel {
 }
 
 fn control_law(settings: &CoDelSettings, from: Instant, count: u32) -> Instant {
-    from + settings.interval.div_f64(f64::from(count).sqrt())
+    let gap = Duration::try_from_secs_f64(settings.interval.as_secs_f64() / f64::from(count).sqrt());
+    // As long as a duration can be: rounded, it is a little longer.
+    from + gap.unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -131,6 +133,15 @@ mod tests {
     fn the_last_one_waiting_is_never_cut() {
         let (mut codel, settings) = (CoDel::default(), CoDelSettings::default());
         assert!((0..1_000).all(|ms| !codel.cuts(&settings, WAITED_LONG, true, at(ms * 1_000))));
+    }
+
+    #[test]
+    fn an_interval_without_end_is_no_overflow() {
+        let endless = CoDelSettings { interval: Duration::MAX, ..CoDelSettings::default() };
+        let mut codel = CoDel::default();
+        for now in [Instant::ZERO, Instant::FAR_FUTURE, Instant::FAR_FUTURE] {
+            codel.cuts(&endless, WAITED_LONG, false, now);
+        }
     }
 
     #[test]

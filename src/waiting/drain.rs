@@ -21,8 +21,8 @@ impl Drain {
     pub(super) fn busy(&mut self, busy: bool, now: Instant) {
         match (self.busy_since, busy) {
             (None, true) => self.busy_since = Some(now),
-            (Some(since), false) => {
-                self.busy_before_ns += now.nanos_since(since);
+            (Some(_), false) => {
+                self.busy_before_ns = self.busy_ns(now);
                 self.busy_since = None;
             }
             _ => {}
@@ -64,7 +64,7 @@ impl Drain {
     }
 
     fn busy_ns(&self, now: Instant) -> u64 {
-        self.busy_before_ns + self.busy_since.map_or(0, |since| now.nanos_since(since))
+        self.busy_before_ns.saturating_add(self.busy_since.map_or(0, |since| now.nanos_since(since)))
     }
 }
 
@@ -133,5 +133,10 @@ mod tests {
         drain.busy(true, at(0));
         drain.departed(1, at(0));
         assert!(drain.per_second(at(0)).is_none_or(f64::is_finite));
+        for _ in 0..3 {
+            drain.busy(true, at(0));
+            drain.busy(false, Instant::FAR_FUTURE);
+            assert!(drain.per_second(Instant::FAR_FUTURE).is_none_or(f64::is_finite));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod casebook;
 mod observe_only;
+mod overloads;
 mod priorities;
 mod reconfigure;
 mod support;

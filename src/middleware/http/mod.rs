@@ -1,6 +1,8 @@
 //! HTTP and gRPC: outcomes by status, bodies that hold tokens, what headers say, and what the refused are told.
 
 mod body;
+#[cfg(feature = "retry")]
+mod failure;
 mod headers;
 mod next_hop;
 mod outcome;
@@ -15,6 +17,8 @@ use http::{
 use http_body::Body;
 
 pub(super) use self::body::Held;
+#[cfg(feature = "retry")]
+pub use self::failure::RetryByStatus;
 pub use self::{
     body::GuardedBody,
     headers::ByHeaders,

@@ -1,9 +1,8 @@
-use std::hash::{BuildHasher, RandomState};
-
 use http::{HeaderValue, Response, StatusCode, header};
 
 use crate::{
     Refusal,
+    middleware::random::random,
     refusal::{Answers, OVERLOADED_HEADER, OVERLOADED_VALUE},
     share::Share,
 };
@@ -15,7 +14,7 @@ pub const REFUSAL_HEADER: &str = "goodput-refusal";
 /// the gate can tell, and in [`OVERLOADED_HEADER`] that another attempt can only do harm, where that is so.
 #[must_use]
 pub fn http_refusal(refusal: &Refusal, answers: &Answers) -> Response<()> {
-    let answer = answers.http(refusal, random(answers));
+    let answer = answers.http(refusal, spread(answers));
     let mut response = marked(refusal);
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     let headers = response.headers_mut();
@@ -32,7 +31,7 @@ pub fn http_refusal(refusal: &Refusal, answers: &Answers) -> Response<()> {
 /// [`PUSHBACK_HEADER`] how long to wait, where the gate can tell, or not to try again.
 #[must_use]
 pub fn grpc_refusal(refusal: &Refusal, answers: &Answers) -> Response<()> {
-    let answer = answers.grpc(refusal, random(answers));
+    let answer = answers.grpc(refusal, spread(answers));
     let mut response = marked(refusal);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
@@ -55,13 +54,8 @@ fn marked(refusal: &Refusal) -> Response<()> {
 }
 
 /// Within 0 and 1, and zero where nothing is to be spread.
-fn random(answers: &Answers) -> f64 {
-    if answers.spread == Share::NONE {
-        return 0.0;
-    }
-    // Each is keyed anew, so its hash of anything is as good as a random number.
-    let bits = RandomState::new().hash_one(0_u8);
-    (bits >> 11) as f64 / (1_u64 << 53) as f64
+fn spread(answers: &Answers) -> f64 {
+    if answers.spread == Share::NONE { 0.0 } else { random() }
 }
 
 #[cfg(test)]

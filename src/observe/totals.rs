@@ -1,0 +1,160 @@
+use std::time::Duration;
+
+use goodput_algorithms::{Instant, Latencies, Window};
+
+/// Everything that a gate has observed since it was built: sums that outlast any window, and any uptime.
+///
+/// A [`Window`] of a limiter sums latencies in 64 bits, which is enough for a window; a thousand requests in flight fill
+/// them in 213 days. Here they have 128.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Totals {
+    /// When the gate was built.
+    pub opened: Instant,
+    /// Until when this was observed.
+    pub closed: Instant,
+    /// Requests answered well.
+    pub successes: Ended,
+    /// Requests that say that there is too much load.
+    pub overloads: Ended,
+    /// Requests that failed in a way that says nothing about load.
+    pub failures: Ended,
+    /// Requests whose caller went away.
+    pub cancelled: u64,
+    /// Requests refused because the limit was reached, whatever they were told.
+    pub refused: u64,
+    /// Requests that felt the limit: their admission reached it, or it stood in their way.
+    pub limit_hits: u64,
+    /// The largest in flight at the admission of a request that has ended, itself counted.
+    pub max_in_flight: u64,
+    /// Integral of in flight over time, in request-nanoseconds.
+    pub in_flight_area_ns: u128,
+}
+
+/// Requests of one outcome.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Ended {
+    /// How many.
+    pub count: u64,
+    /// Sum of their latencies, ns.
+    pub sum_ns: u128,
+    /// Sum of their squared latencies, ns².
+    pub sum_squares: u128,
+}
+
+impl Totals {
+    /// Nothing yet, of a gate that was built then.
+    pub(crate) const fn since(opened: Instant) -> Self {
+        Self {
+            opened,
+            closed: opened,
+            successes: Ended::NONE,
+            overloads: Ended::NONE,
+            failures: Ended::NONE,
+            cancelled: 0,
+            refused: 0,
+            limit_hits: 0,
+            max_in_flight: 0,
+            in_flight_area_ns: 0,
+        }
+    }
+
+    /// These and what a window saw.
+    #[must_use]
+    pub(crate) fn and(self, window: &Window) -> Self {
+        Self {
+            opened: self.opened.min(window.opened),
+            closed: self.closed.max(window.closed),
+            successes: self.successes.merge(Ended::of(window.successes)),
+            overloads: self.overloads.merge(Ended::of(window.overloads)),
+            failures: self.failures.merge(Ended::of(window.failures)),
+            cancelled: self.cancelled.saturating_add(window.cancelled),
+            refused: self.refused.saturating_add(window.refused),
+            limit_hits: self.limit_hits.saturating_add(window.limit_hits),
+            max_in_flight: self.max_in_flight.max(window.max_in_flight),
+            in_flight_area_ns: self.in_flight_area_ns.saturating_add(window.in_flight_area_ns),
+        }
+    }
+
+    /// Requests that ended, however they did.
+    #[must_use]
+    pub const fn ended(&self) -> u64 {
+        let samples = self.successes.count.saturating_add(self.overloads.count);
+        samples.saturating_add(self.failures.count).saturating_add(self.cancelled)
+    }
+}
+
+impl Ended {
+    /// No request.
+    pub const NONE: Self = Self { count: 0, sum_ns: 0, sum_squares: 0 };
+
+    /// Mean latency; zero if there was none.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        let mean = self.sum_ns.checked_div(u128::from(self.count)).unwrap_or(0);
+        // No more than the greatest of the latencies, which are 64 bits.
+        Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
+    }
+
+    /// Standard deviation of the latencies; zero if there was none.
+    #[must_use]
+    pub fn deviation(&self) -> Duration {
+        if self.count == 0 {
+            return Duration::ZERO;
+        }
+        let count = self.count as f64;
+        let mean = self.sum_ns as f64 / count;
+        let variance = self.sum_squares as f64 / count - mean * mean;
+        Duration::from_nanos(variance.max(0.0).sqrt() as u64)
+    }
+
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            count: self.count.saturating_sub(earlier.count),
+            sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns),
+            sum_squares: self.sum_squares.saturating_sub(earlier.sum_squares),
+        }
+    }
+
+    pub(super) const fn merge(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            sum_ns: self.sum_ns.saturating_add(other.sum_ns),
+            sum_squares: self.sum_squares.saturating_add(other.sum_squares),
+        }
+    }
+
+    fn of(latencies: Latencies) -> Self {
+        Self {
+            count: latencies.count,
+            sum_ns: u128::from(latencies.sum_ns),
+            sum_squares: latencies.sum_squares,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_NS: u64 = 86_400_000_000_000;
+
+    #[test]
+    fn a_thousand_in_flight_for_three_years_still_add_up() {
+        // A day of a thousand requests in flight that take a second each: 86.4 million of them.
+        let day = Latencies::same(1_000_000_000, 1_000 * 86_400);
+        let totals = (0..3 * 365).fold(Totals::since(Instant::ZERO), |totals, number| {
+            totals.and(&Window {
+                opened: Instant::from_nanos(number * DAY_NS),
+                closed: Instant::from_nanos((number + 1) * DAY_NS),
+                successes: day,
+                ..Window::EMPTY
+            })
+        });
+        assert_eq!(totals.successes.count, 94_608_000_000);
+        assert_eq!(totals.successes.sum_ns, 94_608_000_000 * 1_000_000_000);
+        assert_eq!(totals.successes.mean(), Duration::from_secs(1));
+        assert_eq!(totals.successes.deviation(), Duration::ZERO);
+        assert_eq!(totals.closed.nanos_since(totals.opened), 1_095 * DAY_NS);
+    }
+}
