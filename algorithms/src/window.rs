@@ -69,20 +69,25 @@ impl Window {
     /// Counts, sums and areas add up; the span becomes the hull of both. Associative and commutative, with
     /// [`Window::EMPTY`] as neutral element.
     #[must_use]
-    pub fn merge(self, other: Self) -> Self {
-        Self {
-            opened: self.opened.min(other.opened),
-            closed: self.closed.max(other.closed),
-            successes: self.successes.merge(other.successes),
-            overloads: self.overloads.merge(other.overloads),
-            failures: self.failures.merge(other.failures),
-            cancelled: self.cancelled.saturating_add(other.cancelled),
-            refused: self.refused.saturating_add(other.refused),
-            limit_hits: self.limit_hits.saturating_add(other.limit_hits),
-            max_in_flight: self.max_in_flight.max(other.max_in_flight),
-            in_flight_area_ns: self.in_flight_area_ns.saturating_add(other.in_flight_area_ns),
-            longest_silence_ns: self.longest_silence_ns.max(other.longest_silence_ns),
-        }
+    pub fn merge(mut self, other: Self) -> Self {
+        self.absorb(&other);
+        self
+    }
+
+    /// [`Window::merge`] in place.
+    #[inline]
+    pub fn absorb(&mut self, other: &Self) {
+        self.opened = self.opened.min(other.opened);
+        self.closed = self.closed.max(other.closed);
+        self.successes.absorb(&other.successes);
+        self.overloads.absorb(&other.overloads);
+        self.failures.absorb(&other.failures);
+        self.cancelled = self.cancelled.saturating_add(other.cancelled);
+        self.refused = self.refused.saturating_add(other.refused);
+        self.limit_hits = self.limit_hits.saturating_add(other.limit_hits);
+        self.max_in_flight = self.max_in_flight.max(other.max_in_flight);
+        self.in_flight_area_ns = self.in_flight_area_ns.saturating_add(other.in_flight_area_ns);
+        self.longest_silence_ns = self.longest_silence_ns.max(other.longest_silence_ns);
     }
 
     /// From opening to closing, in nanoseconds.
@@ -92,22 +97,29 @@ impl Window {
     }
 
     /// Successes and overloads together: the requests whose latency says something about load.
+    #[inline]
     #[must_use]
     pub fn samples(&self) -> Latencies {
         self.successes.merge(self.overloads)
     }
 
+    /// How many samples.
+    #[inline]
+    #[must_use]
+    pub const fn sample_count(&self) -> u64 {
+        self.successes.count.saturating_add(self.overloads.count)
+    }
+
     /// Requests that ended, however they did.
     #[must_use]
     pub const fn ended(&self) -> u64 {
-        let samples = self.successes.count.saturating_add(self.overloads.count);
-        samples.saturating_add(self.failures.count).saturating_add(self.cancelled)
+        self.sample_count().saturating_add(self.failures.count).saturating_add(self.cancelled)
     }
 
     /// X: samples per second. Zero for a window without duration.
     #[must_use]
     pub fn throughput(&self) -> f64 {
-        ratio(self.samples().count as f64 * 1e9, self.duration_ns() as f64)
+        ratio(self.sample_count() as f64 * 1e9, self.duration_ns() as f64)
     }
 
     /// N: requests in flight on average. The time that failures took is not counted. Zero for a window without
@@ -121,7 +133,7 @@ impl Window {
     /// samples.
     #[must_use]
     pub fn mean_latency_ns(&self) -> f64 {
-        ratio(self.load_area_ns(), self.samples().count as f64)
+        ratio(self.load_area_ns(), self.sample_count() as f64)
     }
 
     /// The area without the time of failures, which say nothing about load.
@@ -183,6 +195,7 @@ impl Latencies {
     }
 
     /// Both together. Associative and commutative; sums saturate.
+    #[inline]
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -191,6 +204,14 @@ impl Latencies {
             sum_squares: self.sum_squares.saturating_add(other.sum_squares),
             min_ns: self.min_ns.min(other.min_ns),
             max_ns: self.max_ns.max(other.max_ns),
+        }
+    }
+
+    /// [`Latencies::merge`] in place. Most windows have no request of some outcome, and then there is nothing to add.
+    #[inline]
+    fn absorb(&mut self, other: &Self) {
+        if other.count > 0 {
+            *self = self.merge(*other);
         }
     }
 

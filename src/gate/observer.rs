@@ -2,14 +2,14 @@
 
 use std::{collections::VecDeque, sync::atomic::Ordering};
 
-use goodput_algorithms::{Instant, Latencies, Limiter, State, Window, WindowRule};
+use goodput_algorithms::{Instant, Limiter, State, Window, WindowRule};
 
 use super::{
     MoveCounts, TimedDecision,
     door::Door,
     hint::Hint,
-    stripe::{Collected, Stripe},
-    stripes::Stripes,
+    stripe::{Bank, Stripe},
+    stripes::{Stripes, own_place},
     tallies::Tallies,
 };
 use crate::{
@@ -137,7 +137,7 @@ impl Observer {
             decisions: VecDeque::with_capacity(REMEMBERED_DECISIONS),
             moves: MoveCounts::default(),
         };
-        observer.start_window(now);
+        observer.start_window(now, 0);
         observer.publish(sources.watch);
         observer
     }
@@ -176,7 +176,7 @@ impl Observer {
         self.collect(sources);
         let previous = std::mem::replace(&mut self.limiter, limiter);
         self.rule = self.limiter.next_window();
-        self.start_window(now);
+        self.start_window(now, self.integral.at(now));
         self.publish(sources.watch);
         previous
     }
@@ -189,56 +189,59 @@ impl Observer {
         now: Instant,
         at_completion: bool,
         sources: Sources<'_>,
-    ) -> Option<TimedDecision> {
+    ) -> Option<&TimedDecision> {
         if !self.collect(sources) {
             return None;
         }
         if !self.open && at_completion && now >= self.rule.opens_at {
             self.open_window(now);
         }
-        let decision = self.is_due(now).then(|| self.close_window(now));
+        let is_due = self.is_due(now);
+        if is_due {
+            self.close_window(now);
+        }
         if let Some(rate) = self.departures.per_second(now) {
             sources.watch.hint.set_rate(rate);
         }
         self.publish(sources.watch);
-        decision
+        if is_due { self.decisions.back() } else { None }
     }
 
     fn is_due(&self, now: Instant) -> bool {
         let enough =
-            self.open && self.window.samples().count >= self.rule.min_samples && now >= self.rule.not_before;
+            self.open && self.window.sample_count() >= self.rule.min_samples && now >= self.rule.not_before;
         enough || now >= self.rule.deadline
     }
 
-    fn close_window(&mut self, now: Instant) -> TimedDecision {
+    fn close_window(&mut self, now: Instant) {
         if !self.open {
             self.discard_samples();
         }
         self.window.closed = now;
-        let area = self.integral.at(now) - self.area_at_opening;
+        let area = self.integral.at(now);
         // Below zero only on a clock that stepped back.
-        self.window.in_flight_area_ns = u128::try_from(area).unwrap_or(0);
-        let previous_limit = self.limiter.limit();
-        let decision = self.limiter.update(&self.window);
-        let decision = TimedDecision { at: now, previous_limit, decision };
-        if decision.moved() {
-            self.moves.add(decision.decision.reason, 1);
-        }
+        self.window.in_flight_area_ns = u128::try_from(area - self.area_at_opening).unwrap_or(0);
         if self.decisions.len() == REMEMBERED_DECISIONS {
             self.decisions.pop_front();
         }
-        self.decisions.push_back(decision);
+        let previous_limit = self.limiter.limit();
+        let decision = self.limiter.update(&self.window);
+        if decision.limit != previous_limit {
+            self.moves.add(decision.reason, 1);
+        }
+        self.decisions.push_back(TimedDecision { at: now, previous_limit, decision });
         self.rule = self.limiter.next_window();
         if !self.rule.extend {
-            self.start_window(now);
+            self.start_window(now, area);
         }
-        decision
     }
 
-    fn start_window(&mut self, now: Instant) {
-        self.earlier = self.earlier.and(&self.window);
-        self.window = Window { opened: now, closed: now, ..Window::EMPTY };
-        self.area_at_opening = self.integral.at(now);
+    /// With the integral up to now.
+    fn start_window(&mut self, now: Instant, area: i128) {
+        self.earlier.absorb(&self.window);
+        self.window = Window::EMPTY;
+        (self.window.opened, self.window.closed) = (now, now);
+        self.area_at_opening = area;
         self.open = self.rule.opens_at <= now;
     }
 
@@ -254,15 +257,16 @@ impl Observer {
     /// Samples from before the window opened do not count.
     fn discard_samples(&mut self) {
         let Window { opened, refused, limit_hits, .. } = self.window;
-        self.earlier = self.earlier.and(&Window { refused: 0, limit_hits: 0, ..self.window });
+        self.earlier.absorb(&Window { refused: 0, limit_hits: 0, ..self.window });
         self.window = Window { opened, refused, limit_hits, ..Window::EMPTY };
     }
 
     /// Tells the request path when to look again.
     fn publish(&self, watch: &Watch) {
         let (samples, not_before) = if self.open {
-            let missing = self.rule.min_samples.saturating_sub(self.window.samples().count);
-            (missing.div_ceil(self.busy_stripes), self.rule.not_before)
+            let missing = self.rule.min_samples.saturating_sub(self.window.sample_count());
+            let share = if self.busy_stripes == 1 { missing } else { missing.div_ceil(self.busy_stripes) };
+            (share, self.rule.not_before)
         } else {
             (0, self.rule.opens_at)
         };
@@ -277,69 +281,89 @@ impl Observer {
         if self.any_late && !self.collect_late(sources.stripes) {
             return false;
         }
+        let at_limit = sources.tallies.at_limit();
+        self.add_refused(at_limit.wrapping_sub(self.at_limit));
+        self.at_limit = at_limit;
+        let (own_place, mut others_moved) = (own_place(), false);
+        for (place, stripe) in sources.stripes.used() {
+            let refused = stripe.refused_at_limit();
+            self.add_refused(refused.wrapping_sub(self.seen[place].refused));
+            self.seen[place].refused = refused;
+            others_moved |= place != own_place && !self.seen[place].is_all_of(stripe.turns());
+        }
+        match sources.stripes.own() {
+            Some(stripe) if !others_moved => self.collect_own(own_place, stripe),
+            _ => self.collect_all(sources),
+        }
+        true
+    }
+
+    /// Of its own stripe a thread may take what it wrote since the generation last changed, and need not change it:
+    /// nobody else writes there, and nobody else collects meanwhile. That is all there is, if nobody else was seen to
+    /// write since the last collection.
+    fn collect_own(&mut self, place: usize, stripe: &Stripe) {
+        let seen = &mut self.seen[place];
+        (seen.turns, seen.both_taken) = (stripe.turns(), true);
+        self.busy_stripes = 1;
+        self.add(stripe.bank(self.generation));
+    }
+
+    fn collect_all(&mut self, sources: Sources<'_>) {
         let bank = self.generation;
         self.generation = bank.wrapping_add(1);
         sources.watch.generation.store(self.generation, Ordering::Release);
         sources.door.line_up();
-        let at_limit = sources.tallies.at_limit();
-        self.add_refused(at_limit.wrapping_sub(self.at_limit));
-        self.at_limit = at_limit;
         let mut busy_stripes = 0;
-        for (index, stripe) in sources.stripes.used().enumerate() {
-            let refused = stripe.refused_at_limit();
-            let newly_refused = refused.wrapping_sub(self.seen[index].refused);
-            self.seen[index].refused = refused;
-            self.add_refused(newly_refused);
-
-            let turns = stripe.turns();
-            let at_rest = turns == self.seen[index].turns;
-            if at_rest && self.seen[index].both_taken {
+        for (place, stripe) in sources.stripes.used() {
+            let (seen, turns) = (&mut self.seen[place], stripe.turns());
+            if seen.is_all_of(turns) {
                 continue;
             }
-            self.seen[index].turns = turns;
             // A visit that came after the generation changed left what it saw in the other bank.
-            self.seen[index].both_taken = at_rest;
+            seen.both_taken = turns == seen.turns;
+            seen.turns = turns;
             if is_at_work(turns) && !has_left(stripe, turns) {
-                self.seen[index].late = true;
+                seen.late = true;
                 self.any_late = true;
                 continue;
             }
-            busy_stripes += u64::from(self.add(stripe.bank(bank).take()));
+            busy_stripes += u64::from(self.add(stripe.bank(bank)));
         }
         self.busy_stripes = busy_stripes.max(1);
-        true
     }
 
     fn collect_late(&mut self, stripes: &Stripes) -> bool {
         let bank = self.generation.wrapping_sub(1);
-        for (index, stripe) in stripes.used().enumerate() {
-            let Seen { turns, late, .. } = self.seen[index];
+        for (place, stripe) in stripes.used() {
+            let Seen { turns, late, .. } = self.seen[place];
             if !late {
                 continue;
             }
             if stripe.turns() == turns {
                 return false;
             }
-            self.seen[index].late = false;
-            self.add(stripe.bank(bank).take());
+            self.seen[place].late = false;
+            self.add(stripe.bank(bank));
         }
         self.any_late = false;
         true
     }
 
     fn add_refused(&mut self, refused: u64) {
-        self.window.refused += refused;
-        self.window.limit_hits += refused;
+        if refused > 0 {
+            self.window.refused += refused;
+            self.window.limit_hits += refused;
+        }
     }
 
     /// Tells whether there were samples.
-    fn add(&mut self, collected: Collected) -> bool {
-        self.integral.entered += i128::from(collected.entered);
-        self.integral.moment = self.integral.moment.wrapping_add(collected.moment);
-        self.window = self.window.merge(collected.window);
-        self.admitted += collected.admitted;
-        self.departures.left += collected.window.ended();
-        collected.window.samples() != Latencies::NONE
+    fn add(&mut self, bank: &Bank) -> bool {
+        let flow = bank.drain_into(&mut self.window);
+        self.integral.entered += flow.entered;
+        self.integral.moment = self.integral.moment.wrapping_add(flow.moment);
+        self.admitted += flow.admitted;
+        self.departures.left += flow.ended;
+        flow.samples > 0
     }
 }
 
@@ -354,16 +378,23 @@ struct Seen {
     late: bool,
 }
 
+impl Seen {
+    /// Whether there is nothing in the stripe that was not collected, if its writer has come and gone so often.
+    fn is_all_of(&self, turns: u64) -> bool {
+        turns == self.turns && self.both_taken
+    }
+}
+
 /// The integral of in flight over time since the gate was built.
 #[derive(Default)]
 struct Integral {
-    entered: i128,
+    entered: i64,
     moment: i128,
 }
 
 impl Integral {
     fn at(&self, now: Instant) -> i128 {
-        self.moment.wrapping_add(self.entered.wrapping_mul(i128::from(now.nanos())))
+        self.moment.wrapping_add(i128::from(self.entered) * i128::from(now.nanos()))
     }
 }
 

@@ -3,7 +3,7 @@
 use goodput_algorithms::{Instant, Limiter, State};
 
 use super::{
-    GateBuilder, OnDecision, Snapshot,
+    GateBuilder, OnDecision, Snapshot, TimedDecision,
     admitted::{Admitted, Entry},
     desk::Desk,
     door::{Door, Occupancy, Part},
@@ -53,6 +53,10 @@ use crate::{
 /// collector that sees a stripe at rest, or moving on, owns the bank it turned away from: it reads it, empties it,
 /// and gives it back with the `Release` of the next generation. If the writer does not leave in time, nobody waits: its
 /// bank is left to the next collection, which is put off until then.
+///
+/// A collector whose own stripe is the only one that moved, as far as it sees, passes no door and changes nothing: of
+/// its own stripe it owns both banks, as nobody else collects meanwhile. What it does not see yet comes with a later
+/// collection; that of a token it was handed by another thread it does see, as handing it over put one before the other.
 ///
 /// **What came before a release** happens before what comes after an admission that it made possible: both are steps
 /// in the door's order.
@@ -246,18 +250,30 @@ impl<C: Clock> Shared<C> {
     #[inline]
     pub(super) fn tell(&self, request: &Request, refusal: &Refusal) {
         #[cfg(feature = "tracing")]
-        self.refusal_sampler.refused(&self.name, request, refusal, || self.clock.now());
+        self.refusal_sampler.refused(&self.name, request, refusal, &self.clock);
         #[cfg(not(feature = "tracing"))]
         let _ = (request, refusal);
     }
 
     fn look_with(&self, mut observer: MutexGuard<'_, Observer>, now: Instant, at_completion: bool) {
         let Some(decision) = observer.look(now, at_completion, self.sources()) else { return };
+        // Whoever listens is told while no lock is held.
+        let told = self.listens_to(decision).then_some(*decision);
         self.follow_limiter(observer, now);
+        if let Some(decision) = told {
+            self.tell_of(&decision);
+        }
+    }
+
+    fn listens_to(&self, decision: &TimedDecision) -> bool {
+        cfg!(feature = "tracing") && decision.moved() || self.on_decision.is_some()
+    }
+
+    fn tell_of(&self, decision: &TimedDecision) {
         #[cfg(feature = "tracing")]
-        events::decided(&self.name, &decision);
+        events::decided(&self.name, decision);
         if let Some(listener) = &self.on_decision {
-            listener(&decision);
+            listener(decision);
         }
     }
 
@@ -340,7 +356,7 @@ impl<C: Clock> Shared<C> {
 
     fn refused(&self) -> RefusalCounts {
         let mut counts = self.tallies.refused.counts();
-        for stripe in self.stripes.used() {
+        for (_, stripe) in self.stripes.used() {
             for criticality in Criticality::ALL {
                 let at_limit = stripe.refused(Refused::at_limit(criticality));
                 let at_share = stripe.refused(Refused::at_share(criticality));

@@ -29,20 +29,19 @@ impl Stripe {
         }
     }
 
-    /// The writer announces itself. It must then pass the door before it asks for a bank. Tells whether it is the
-    /// first time.
+    /// The writer announces itself. It must then pass the door before it asks for a bank. Tells which turn it is, to be
+    /// given to [`Stripe::end`]: 1 the first time.
     #[inline]
-    pub(super) fn begin(&self) -> bool {
-        let turns = self.turns.load(Ordering::Relaxed);
+    pub(super) fn begin(&self) -> u64 {
+        let turn = self.turns.load(Ordering::Relaxed).wrapping_add(1);
         // Whoever sees that a new visit began must see all of the one before.
-        self.turns.store(turns.wrapping_add(1), Ordering::Release);
-        turns == 0
+        self.turns.store(turn, Ordering::Release);
+        turn
     }
 
     #[inline]
-    pub(super) fn end(&self) {
-        let turns = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turns.wrapping_add(1), Ordering::Release);
+    pub(super) fn end(&self, turn: u64) {
+        self.turns.store(turn.wrapping_add(1), Ordering::Release);
     }
 
     /// How often the writer has come and gone.
@@ -178,19 +177,19 @@ impl Bank {
         self.successes.count.get() + self.overloads.count.get()
     }
 
-    /// Empties the bank.
-    pub(super) fn take(&self) -> Collected {
-        Collected {
-            window: Window {
-                successes: self.successes.take(),
-                overloads: self.overloads.take(),
-                failures: self.failures.take(),
-                cancelled: take(&self.cancelled),
-                limit_hits: take(&self.limit_hits),
-                max_in_flight: take(&self.max_in_flight),
-                longest_silence_ns: take(&self.longest_silence_ns),
-                ..Window::EMPTY
-            },
+    /// Empties the bank, and adds to `window` what belongs there: all but instants and area.
+    pub(super) fn drain_into(&self, window: &mut Window) -> Flow {
+        let samples = self.successes.drain_into(&mut window.successes)
+            + self.overloads.drain_into(&mut window.overloads);
+        let failures = self.failures.drain_into(&mut window.failures);
+        let cancelled = take(&self.cancelled);
+        window.cancelled += cancelled;
+        window.limit_hits += take(&self.limit_hits);
+        window.max_in_flight = window.max_in_flight.max(take(&self.max_in_flight));
+        window.longest_silence_ns = window.longest_silence_ns.max(take(&self.longest_silence_ns));
+        Flow {
+            samples,
+            ended: samples + failures + cancelled,
             admitted: take(&self.admitted),
             entered: take(&self.entered).cast_signed(),
             moment: self.moment.take().cast_signed(),
@@ -198,10 +197,12 @@ impl Bank {
     }
 }
 
-/// What a bank held.
-pub(super) struct Collected {
-    /// Without instants and area.
-    pub(super) window: Window,
+/// Who came and went, as a bank noted it.
+pub(super) struct Flow {
+    /// Requests that ended and say something about load.
+    pub(super) samples: u64,
+    /// Requests that ended, however they did.
+    pub(super) ended: u64,
     /// Requests, whatever they weigh.
     pub(super) admitted: u64,
     pub(super) entered: i64,
@@ -239,21 +240,21 @@ impl Tally {
         raise(&self.max_ns, latency_ns);
     }
 
-    fn take(&self) -> Latencies {
-        let count = self.count.get();
-        if count == 0 {
-            return Latencies::NONE;
+    /// Tells how many there were.
+    fn drain_into(&self, latencies: &mut Latencies) -> u64 {
+        let count = take(&self.count);
+        if count > 0 {
+            let min_ns = self.min_ns.get();
+            self.min_ns.set(u64::MAX);
+            *latencies = latencies.merge(Latencies {
+                count,
+                sum_ns: take(&self.sum_ns),
+                sum_squares: self.sum_squares.take(),
+                min_ns,
+                max_ns: take(&self.max_ns),
+            });
         }
-        self.count.set(0);
-        let min_ns = self.min_ns.get();
-        self.min_ns.set(u64::MAX);
-        Latencies {
-            count,
-            sum_ns: take(&self.sum_ns),
-            sum_squares: self.sum_squares.take(),
-            min_ns,
-            max_ns: take(&self.max_ns),
-        }
+        count
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     stripe::{Refused, Stripe},
     thread_index::thread_index,
 };
-use crate::sync::{AtomicUsize, Padded, spin_loop, yield_now};
+use crate::sync::{AtomicBool, AtomicUsize, Padded, spin_loop, yield_now};
 
 /// How many stripes threads without one of their own take turns at.
 const SHARED: usize = if cfg!(goodput_loom) { 1 } else { 2 };
@@ -16,12 +16,11 @@ const PATIENCE: usize = 100;
 
 /// The stripes of a gate: of each at most one thread writes at a time.
 pub(super) struct Stripes {
-    /// Of one thread each.
-    own: Box<[Padded<Stripe>]>,
-    /// Written by whoever claims one.
-    shared: [Padded<Stripe>; SHARED],
-    /// None of the own stripes from here on was ever written.
+    /// First those that are written by whoever claims one, then those of one thread each.
+    all: Box<[Padded<Stripe>]>,
+    /// None from here on was ever written.
     used: AtomicUsize,
+    shared_used: AtomicBool,
     writers: AtomicUsize,
 }
 
@@ -29,9 +28,9 @@ impl Stripes {
     /// With a stripe for each of `own` threads.
     pub(super) fn new(own: usize) -> Self {
         Self {
-            own: (0..own).map(|_| Padded(Stripe::new())).collect(),
-            shared: std::array::from_fn(|_| Padded(Stripe::new())),
-            used: AtomicUsize::new(0),
+            all: (0..SHARED.saturating_add(own)).map(|_| Padded(Stripe::new())).collect(),
+            used: AtomicUsize::new(SHARED),
+            shared_used: AtomicBool::new(false),
             writers: AtomicUsize::new(0),
         }
     }
@@ -39,7 +38,7 @@ impl Stripes {
     /// The calling thread's own stripe, if it has one.
     #[inline]
     pub(super) fn own(&self) -> Option<&Stripe> {
-        self.own.get(thread_index()).map(|Padded(stripe)| stripe)
+        self.all.get(own_place()).map(|Padded(stripe)| stripe)
     }
 
     /// Makes the caller the only writer of its `own` stripe or of a shared one. It must pass the door before it asks
@@ -47,18 +46,18 @@ impl Stripes {
     #[inline]
     pub(super) fn writer<'gate>(&'gate self, own: Option<&'gate Stripe>) -> Writer<'gate> {
         let stripe = own.unwrap_or_else(|| self.claim());
-        if stripe.begin() {
-            self.writers.fetch_add(1, Ordering::Relaxed);
-            self.note_use();
+        let turn = stripe.begin();
+        if turn == 1 {
+            self.note_writer();
         }
-        Writer { stripe, shared: own.is_none() }
+        Writer { stripe, turn, shared: own.is_none() }
     }
 
     #[cold]
     fn claim(&self) -> &Stripe {
         let mut attempt = thread_index() % SHARED;
         loop {
-            let Padded(stripe) = &self.shared[attempt % SHARED];
+            let Padded(stripe) = &self.all[attempt % SHARED];
             if stripe.claim() {
                 return stripe;
             }
@@ -70,15 +69,20 @@ impl Stripes {
     /// Counts a refusal.
     #[inline]
     pub(super) fn refuse(&self, kind: Refused) {
-        let index = thread_index();
-        match self.own.get(index) {
-            Some(Padded(stripe)) => {
+        match self.own() {
+            Some(stripe) => {
                 if stripe.refuse(kind) {
                     self.note_use();
                 }
             }
-            None => self.shared[index % SHARED].0.refuse_shared(kind),
+            None => self.refuse_shared(kind),
         }
+    }
+
+    #[cold]
+    fn refuse_shared(&self, kind: Refused) {
+        self.note_use();
+        self.all[thread_index() % SHARED].0.refuse_shared(kind);
     }
 
     /// Whether more than one stripe was ever written.
@@ -87,26 +91,44 @@ impl Stripes {
         self.writers.load(Ordering::Relaxed) > 1
     }
 
-    /// Those that may hold anything, always in the same order.
-    pub(super) fn used(&self) -> impl Iterator<Item = &Stripe> {
-        let used = self.used.load(Ordering::Relaxed);
-        self.shared.iter().chain(&self.own[..used]).map(|Padded(stripe)| stripe)
+    /// Those that may hold anything, each with its place, which stays the same.
+    pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Stripe)> {
+        let first = if self.shared_used.load(Ordering::Relaxed) { 0 } else { SHARED };
+        let used = &self.all[first..self.used.load(Ordering::Relaxed)];
+        used.iter().enumerate().map(move |(index, Padded(stripe))| (first + index, stripe))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.own.len() + SHARED
+        self.all.len()
+    }
+
+    #[cold]
+    fn note_writer(&self) {
+        self.writers.fetch_add(1, Ordering::Relaxed);
+        self.note_use();
     }
 
     #[cold]
     fn note_use(&self) {
-        let used = thread_index().saturating_add(1).min(self.own.len());
-        self.used.fetch_max(used, Ordering::Relaxed);
+        let place = own_place();
+        if place < self.all.len() {
+            self.used.fetch_max(place + 1, Ordering::Relaxed);
+        } else if !self.shared_used.load(Ordering::Relaxed) {
+            self.shared_used.store(true, Ordering::Relaxed);
+        }
     }
+}
+
+/// Where the calling thread's own stripe is; nowhere, if there are not as many.
+#[inline]
+pub(super) fn own_place() -> usize {
+    thread_index() + SHARED
 }
 
 /// The only writer of a stripe, until it is dropped.
 pub(super) struct Writer<'gate> {
     stripe: &'gate Stripe,
+    turn: u64,
     shared: bool,
 }
 
@@ -120,7 +142,7 @@ impl<'gate> Writer<'gate> {
 impl Drop for Writer<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.stripe.end();
+        self.stripe.end(self.turn);
         if self.shared {
             self.stripe.give_back();
         }

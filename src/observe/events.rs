@@ -5,10 +5,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use goodput_algorithms::{Evidence, Instant};
-use tracing::{Level, enabled, event};
+use goodput_algorithms::Evidence;
+use tracing::{Level, enabled, event, level_filters::LevelFilter};
 
-use crate::{Refusal, Request, TimedDecision};
+use crate::{Clock, Criticality, Refusal, Request, TimedDecision};
 
 /// The least time between two events about refusals of one gate.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
@@ -45,20 +45,20 @@ pub(crate) struct RefusalSampler {
 
 impl RefusalSampler {
     #[inline]
-    pub(crate) fn refused(
-        &self,
-        gate: &str,
-        request: &Request,
-        refusal: &Refusal,
-        now: impl FnOnce() -> Instant,
-    ) {
-        if enabled!(target: "goodput::refusal", Level::INFO) {
-            self.sample(gate, request, refusal, now());
+    pub(crate) fn refused(&self, gate: &str, request: &Request, refusal: &Refusal, clock: &impl Clock) {
+        if Level::INFO <= LevelFilter::current() {
+            // Copies, so that those of the caller may stay in registers.
+            self.sample(gate, request.criticality, *refusal, clock);
         }
     }
 
     #[cold]
-    fn sample(&self, gate: &str, request: &Request, refusal: &Refusal, now: Instant) {
+    #[inline(never)]
+    fn sample(&self, gate: &str, criticality: Criticality, refusal: Refusal, clock: &impl Clock) {
+        if !enabled!(target: "goodput::refusal", Level::INFO) {
+            return;
+        }
+        let now = clock.now();
         self.since_last.fetch_add(1, Ordering::Relaxed);
         let next = self.next_at_ns.load(Ordering::Relaxed);
         let after = now.plus_nanos(SAMPLE_EVERY_NS).nanos();
@@ -72,7 +72,7 @@ impl RefusalSampler {
             Level::INFO,
             gate,
             reason = refusal.reason.as_str(),
-            criticality = request.criticality.as_str(),
+            criticality = criticality.as_str(),
             limit = refusal.limit,
             in_flight = refusal.in_flight,
             refused_since_last = self.since_last.swap(0, Ordering::Relaxed),

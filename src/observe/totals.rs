@@ -59,21 +59,25 @@ impl Totals {
         }
     }
 
+    /// Adds what a window saw.
+    pub(crate) fn absorb(&mut self, window: &Window) {
+        self.opened = self.opened.min(window.opened);
+        self.closed = self.closed.max(window.closed);
+        self.successes = self.successes.merge(Ended::of(window.successes));
+        self.overloads = self.overloads.merge(Ended::of(window.overloads));
+        self.failures = self.failures.merge(Ended::of(window.failures));
+        self.cancelled = self.cancelled.saturating_add(window.cancelled);
+        self.refused = self.refused.saturating_add(window.refused);
+        self.limit_hits = self.limit_hits.saturating_add(window.limit_hits);
+        self.max_in_flight = self.max_in_flight.max(window.max_in_flight);
+        self.in_flight_area_ns = self.in_flight_area_ns.saturating_add(window.in_flight_area_ns);
+    }
+
     /// These and what a window saw.
     #[must_use]
-    pub(crate) fn and(self, window: &Window) -> Self {
-        Self {
-            opened: self.opened.min(window.opened),
-            closed: self.closed.max(window.closed),
-            successes: self.successes.merge(Ended::of(window.successes)),
-            overloads: self.overloads.merge(Ended::of(window.overloads)),
-            failures: self.failures.merge(Ended::of(window.failures)),
-            cancelled: self.cancelled.saturating_add(window.cancelled),
-            refused: self.refused.saturating_add(window.refused),
-            limit_hits: self.limit_hits.saturating_add(window.limit_hits),
-            max_in_flight: self.max_in_flight.max(window.max_in_flight),
-            in_flight_area_ns: self.in_flight_area_ns.saturating_add(window.in_flight_area_ns),
-        }
+    pub(crate) fn and(mut self, window: &Window) -> Self {
+        self.absorb(window);
+        self
     }
 
     /// Requests that ended, however they did.
