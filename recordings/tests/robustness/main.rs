@@ -3,10 +3,11 @@
 
 mod invariants;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use goodput_recordings::{FieldMap, Options};
+use goodput_recordings::{FieldMap, Format, Options, Recording};
 use proptest::prelude::*;
 
 /// The first kilobytes of every fixture, decompressed.
@@ -118,6 +119,16 @@ fn apply(text: &mut Vec<u8>, change: &Change) {
 fn check(bytes: &[u8], options: &Options) {
     invariants::read(bytes, options);
     invariants::understand(bytes, options);
+}
+
+#[test]
+fn every_format_is_among_those_that_are_damaged() {
+    let formats: BTreeSet<Format> = seeds()
+        .iter()
+        .filter_map(|seed| Some(Recording::new(&seed[..], &Options::default()).ok()?.format()))
+        .collect();
+    let missing: Vec<&Format> = Format::ALL.iter().filter(|format| !formats.contains(*format)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 proptest! {
