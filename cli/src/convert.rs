@@ -39,7 +39,7 @@ pub(crate) fn convert(arguments: &Arguments) -> Result<(), Failure> {
 
 fn target(arguments: &Arguments) -> Result<Box<dyn Write>, Failure> {
     Ok(match &arguments.out {
-        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(Failure::file(path))?)),
+        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(Failure::unwritable(path))?)),
         None => Box::new(BufWriter::new(io::stdout().lock())),
     })
 }

@@ -23,6 +23,9 @@ pub(crate) enum Failure {
     Arguments(String),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
+    /// A result that has no place.
+    #[error("cannot write {}: {error}", path.display())]
+    Unwritable { path: PathBuf, error: io::Error },
     /// Who reads our output went away, or the disk is full.
     #[error("cannot write the result: {0}")]
     Output(#[from] io::Error),
@@ -34,6 +37,11 @@ impl Failure {
         move |error| Self::File { path, error }
     }
 
+    pub(crate) fn unwritable(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::Unwritable { path, error }
+    }
+
     /// 2 if what was asked for is at fault, 1 if the machine is.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
@@ -43,7 +51,7 @@ impl Failure {
             | Self::World(_)
             | Self::Arguments(_)
             | Self::File { .. } => ExitCode::from(2),
-            Self::Output(_) => ExitCode::FAILURE,
+            Self::Unwritable { .. } | Self::Output(_) => ExitCode::FAILURE,
         }
     }
 }

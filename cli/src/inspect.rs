@@ -143,6 +143,9 @@ fn kind(model: ServiceModel) -> String {
             format!("requests share what suffices for {} at once", round(parallelism))
         }
         ServiceModel::Saturating { parallelism } => format!("{} are worked on at once", round(parallelism)),
+        ServiceModel::Slowed { workers, .. } => {
+            format!("{} workers behind a queue, which get slower the more requests wait", round(workers))
+        }
         ServiceModel::Retrograde { .. } => "throughput falls again when too many are in it".into(),
     }
 }

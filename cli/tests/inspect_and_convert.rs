@@ -1,10 +1,12 @@
 //! What was read of a log, and the log as a list of requests and as a scenario.
 
 use std::{
+    io::{Read, Write},
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
+use flate2::{Compression, read::MultiGzDecoder, write::GzEncoder};
 use goodput_simulator::{Limits, Measure, Scenario, run};
 use serde_json::Value;
 
@@ -80,6 +82,67 @@ fn a_log_as_a_scenario_is_played_with_every_request_of_it() {
 }
 
 #[test]
+fn a_log_is_the_same_on_standard_input_in_several_gzip_members_and_in_zstd() {
+    let json = |output: Output| -> Value { serde_json::from_slice(&output.stdout).unwrap() };
+    let mut file = json(goodput(&["inspect", LOG, "--json"]));
+    let plain = plain();
+    let half = plain.len() / 2;
+    let members = [gzip(&plain[..half]), gzip(&plain[half..])].concat();
+    let zstd = ruzstd::encoding::compress_to_vec(&plain[..], ruzstd::encoding::CompressionLevel::Fastest);
+    for (bytes, compression) in [(&plain, "none"), (&members, "gzip"), (&zstd, "zstd")] {
+        file["reading"]["compression"] = compression.into();
+        assert_eq!(json(inspected(bytes)), file, "{compression}");
+    }
+}
+
+#[test]
+fn a_second_gzip_member_that_is_cut_is_read_up_to_the_cut_and_that_is_said() {
+    let plain = plain();
+    let half = plain.len() / 2;
+    let (first, second) = (gzip(&plain[..half]), gzip(&plain[half..]));
+    let output = inspected(&[&first, &second[..second.len() / 2]].concat());
+    assert!(output.status.success());
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let whole_in_first = plain[..half].iter().filter(|byte| **byte == b'\n').count() as u64;
+    let records = seen["records"].as_u64().unwrap();
+    assert!((whole_in_first..1_223).contains(&records), "{records} after {whole_in_first}");
+    assert_eq!(seen["unparseable_lines"], 0);
+    assert!(seen["reading"]["truncated"].as_str().unwrap().contains("cut"), "{}", seen["reading"]);
+}
+
+#[test]
+fn lines_that_are_not_understood_are_counted_and_named_and_the_rest_is_read() {
+    let plain = plain();
+    let lines: Vec<&[u8]> = plain.split_inclusive(|byte| *byte == b'\n').collect();
+    let bytes = [&lines[..2].concat()[..], b"{\"half a\n", &lines[2..].concat()].concat();
+    let seen: Value = serde_json::from_slice(&inspected(&bytes).stdout).unwrap();
+    assert_eq!((&seen["records"], &seen["unparseable_lines"]), (&1_223.into(), &1.into()));
+    assert_eq!(seen["reading"]["unparseable"][0]["line"], 3);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_a_remedy_and_exit_code_2() {
+    let table = |head: &str| format!("{head}\n{}", "2026-11-29T23:01:48.5Z,12,200\n".repeat(30)).into_bytes();
+    let utf16 = [b"\xFF\xFE".to_vec(), "a,b\n".bytes().flat_map(|byte| [byte, 0]).collect()].concat();
+    for (bytes, remedy) in [
+        (Vec::new(), "rotated away"),
+        (b"PK\x03\x04and so on".to_vec(), "unpack it first"),
+        ([0, 159, 146, 150].repeat(100), "binary data that begins with 00 9f 92 96"),
+        (b"It was a bright cold day in April.\n".to_vec(), "--latency-field"),
+        (table("time,latency,status"), "--latency-unit"),
+        (table("when,what,status"), "--latency-field"),
+        (utf16, "UTF-8"),
+        (gzip(&plain())[..40].to_vec(), "standard input: the compressed stream is cut"),
+    ] {
+        let output = inspected(&bytes);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{remedy}: {error}");
+        assert!(error.starts_with("error: ") && error.contains(remedy), "{remedy}: {error}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
 fn a_file_of_aggregates_has_no_requests_to_list() {
     let output = goodput(&["convert", "recordings/fixtures/wrk/wrk_nginx_ramp.txt"]);
     assert_eq!(output.status.code(), Some(2));
@@ -87,6 +150,34 @@ fn a_file_of_aggregates_has_no_requests_to_list() {
     let output = goodput(&["convert", "recordings/fixtures/wrk/wrk_nginx_ramp.txt", "--scenario"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Scenario::parse(&String::from_utf8(output.stdout).unwrap()).unwrap();
+}
+
+/// What `inspect --json` says of bytes on its standard input.
+fn inspected(bytes: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_goodput"))
+        .args(["inspect", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A refusal may come before everything was written.
+    let _ = child.stdin.take().unwrap().write_all(bytes);
+    child.wait_with_output().unwrap()
+}
+
+/// The log, plain.
+fn plain() -> Vec<u8> {
+    let mut plain = Vec::new();
+    let file = std::fs::File::open(repository().join(LOG)).unwrap();
+    MultiGzDecoder::new(file).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 fn goodput(arguments: &[&str]) -> Output {

@@ -10,7 +10,7 @@ use crate::formats::Format;
 #[non_exhaustive]
 pub enum ReadError {
     /// The file named cannot be read; the reason follows.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() })]
     InFile {
         /// The file.
         path: PathBuf,
@@ -23,6 +23,12 @@ pub enum ReadError {
     /// There is nothing in it.
     #[error("the file is empty: nothing was recorded, or the log was rotated away")]
     Empty,
+    /// It is compressed, and what can be unpacked is no recording yet.
+    #[error("{how}, but nothing can be recognised in them: get the whole file")]
+    Damaged {
+        /// What is wrong with the stream.
+        how: String,
+    },
     /// The file is text in UTF-16, as PowerShell's `>` writes it.
     #[error("starts with a UTF-16 byte order mark, as PowerShell's `>` writes it: {remedy}")]
     Utf16 {

@@ -54,7 +54,11 @@ impl<'r> Recording<'r> {
     /// Recognises the format of a stream from its first 64 KiB. Compression is undone on the way.
     pub fn new(reader: impl Read + 'r, options: &Options) -> Result<Self, ReadError> {
         let input = Input::open(reader)?;
-        let recognised = formats::recognise(&input.sample(), options)?;
+        let recognised =
+            formats::recognise(&input.sample(), options).map_err(|error| match (error, input.damage()) {
+                (ReadError::Empty | ReadError::Unrecognised { .. }, Some(how)) => ReadError::Damaged { how },
+                (error, _) => error,
+            })?;
         Ok(Self { input, recognised })
     }
 

@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use goodput_recordings::{FieldMap, Inspection, Options, ReadError, TimeForm, Unit};
@@ -40,7 +41,9 @@ fn options(file: &str) -> Options {
 #[test]
 fn every_sample_yields_the_expected_numbers() {
     let Some(samples) = collection() else {
-        eprintln!(
+        // Not by `eprintln!`, which is only shown when a test fails.
+        let _ = writeln!(
+            std::io::stderr(),
             "SKIPPED: no samples beside the repository; set GOODPUT_SHARED to the folder that has them"
         );
         return;

@@ -6,17 +6,14 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use super::{
-    entrants::Kind,
+    entrants::{Kind, spoken},
     question::Question,
     ranking::{Ranking, Standing},
     tournament::Tournament,
 };
 use crate::{
     failure::Failure,
-    plot::{
-        label,
-        words::{number, percent, seconds},
-    },
+    plot::words::{number, percent, seconds},
 };
 
 /// Answers in time without a limit from which on the recorded load needs none.
@@ -102,12 +99,12 @@ fn headline(verdict: Verdict, question: &Question, pick: &Standing) -> String {
             pick.name.trim_start_matches("fixed:")
         ),
         Verdict::Algorithm => {
-            format!("Use {}{at}: {share} of what the best limits in hindsight can do.", label(&pick.name))
+            format!("Use {}{at}: {share} of what the best limits in hindsight can do.", spoken(&pick.name))
         }
         Verdict::ObserveFirst => format!(
             "This log holds no overload, so nobody can say where the service gets full: run {}{at} in observe-only mode, \
              and choose again with the log of a busier hour or of a load test.",
-            label(&pick.name)
+            spoken(&pick.name)
         ),
     }
 }
@@ -164,7 +161,7 @@ fn remarks(
         remarks.push(format!(
             "The best that follows the service when it changes: {} ({}). Prefer it if deploys or neighbours change how \
              fast the service is.",
-            label(&follower.name),
+            spoken(&follower.name),
             percent(follower.total.value)
         ));
     }
@@ -174,7 +171,7 @@ fn remarks(
             && other.kind >= Kind::Defaults
             && other.index != follower.index
     });
-    let names: Vec<_> = as_good.map(|other| label(&other.name)).collect();
+    let names: Vec<_> = as_good.map(|other| spoken(&other.name)).collect();
     if !names.is_empty() && !matches!(verdict, Verdict::NoneNeeded) {
         remarks.push(format!(
             "As good, as far as {} repetitions can tell: {}.",

@@ -4,7 +4,7 @@ use goodput::algorithms::{Algorithm, FixedSettings};
 use goodput_simulator::Limits;
 
 use super::question::Question;
-use crate::contestants::Contestant;
+use crate::{contestants::Contestant, plot::label};
 
 /// What a limiter is, the simplest first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -96,6 +96,16 @@ impl Entrant {
     }
 }
 
+/// What a person calls it: `crest`, `fixed 8`, `aimd (timeout 300ms)`.
+pub(crate) fn spoken(name: &str) -> String {
+    let Some((base, settings)) = name.split_once(':') else { return label(name) };
+    if !settings.contains('=') {
+        return label(name);
+    }
+    let settings: Vec<_> = settings.split(',').map(|setting| setting.replace(['=', '_'], " ")).collect();
+    format!("{} ({})", label(base), settings.join(", "))
+}
+
 fn deadline(question: &Question) -> String {
     humantime::format_duration(question.deadline).to_string().replace(' ', "")
 }
@@ -103,6 +113,13 @@ fn deadline(question: &Question) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_person_is_told_which_setting_a_value_belongs_to() {
+        assert_eq!(spoken("hill_climbing"), "hill climbing");
+        assert_eq!(spoken("fixed:8"), "fixed 8");
+        assert_eq!(spoken("pid:target=0.3,initial=4"), "pid (target 0.3, initial 4)");
+    }
 
     #[test]
     fn every_setting_that_is_swept_is_one() {

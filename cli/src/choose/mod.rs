@@ -10,7 +10,7 @@ mod report;
 mod terminal;
 mod tournament;
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use goodput_recordings::scenario::Place;
@@ -83,6 +83,8 @@ pub(crate) fn choose(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.deadline.is_some_and(|deadline| deadline.is_zero()) {
         return Err(Failure::Arguments("--deadline: must be above 0".into()));
     }
+    // Now, and not when everything has been worked out.
+    fs::create_dir_all(&arguments.out).map_err(Failure::unwritable(&arguments.out))?;
     let question = Question::new(&read, &name, arguments.deadline, place)?;
     drop(read.digest);
     let mut tournament = Tournament::new(&question, arguments.seeds, arguments.objective)?;

@@ -13,6 +13,9 @@ Score: what was reached of the best that limits set in hindsight could do (the o
 mean over the scenarios; 1 is perfect. As good as the best: it loses less than 2 % to the best, or less than 5 % \
 and no more than chance (at 95 % confidence). In time: answers before the deadline, of all requests. p99: of what was admitted.";
 
+/// The browser itself keeps the page from asking for anything.
+const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1f2328;--soft:#59636e;--paper:#fff;--edge:#d0d7de;--tint:#f6f8fa;--good:#007a5a}
 @media(prefers-color-scheme:dark){:root{--ink:#f0f6fc;--soft:#9198a1;--paper:#0d1117;--edge:#3d444d;--tint:#161b22;\
@@ -22,6 +25,7 @@ body{margin:0 auto;padding:1rem;max-width:56rem;font:16px/1.5 system-ui,-apple-s
 Helvetica,Arial,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.4rem;line-height:1.3;margin:1rem 0;border-left:.35rem solid var(--good);padding-left:.8rem}
 h2{font-size:1.1rem;margin:2rem 0 .5rem}
+h1,p,li{overflow-wrap:anywhere}
 p,li{max-width:46rem}
 .soft{color:var(--soft);font-size:.9rem}
 .wide{overflow-x:auto;-webkit-overflow-scrolling:touch}
@@ -44,6 +48,7 @@ pub(crate) fn page(report: &Report<'_>, pictures: &[Picture]) -> String {
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
          <h1 id=\"recommendation\">{headline}</h1>\n",
         title = escape(&format!("Which limiter for {}", report.source)),
@@ -101,8 +106,8 @@ pub(crate) fn page(report: &Report<'_>, pictures: &[Picture]) -> String {
 
 fn table(out: &mut String, report: &Report<'_>) {
     out.push_str("<div class=\"wide\">\n<table>\n<thead><tr>");
-    for name in terminal::header(report.tournament) {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escape(&name));
+    for [above, name] in terminal::header(report.tournament) {
+        let _ = write!(out, "<th scope=\"col\">{}<br>{}</th>", escape(&above), escape(&name));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for standing in &report.ranking.standings {

@@ -15,7 +15,7 @@ use super::{
     pictures::{self, Picture},
     question::Question,
     ranking::{Ranking, Standing},
-    terminal,
+    terminal::{self, wrapped},
     tournament::Tournament,
 };
 use crate::{
@@ -41,12 +41,11 @@ pub(crate) struct Files {
 }
 
 impl Report<'_> {
-    /// Writes the page, its pictures and the config.
+    /// Writes the page, its pictures and the config into a folder that is there.
     pub(crate) fn write(&self, folder: &Path) -> Result<Files, Failure> {
-        fs::create_dir_all(folder).map_err(Failure::file(folder))?;
         let write = |name: &str, text: &str| {
             let path = folder.join(name);
-            fs::write(&path, text).map_err(Failure::file(&path))?;
+            fs::write(&path, text).map_err(Failure::unwritable(&path))?;
             Ok::<_, Failure>(path)
         };
         let pictures: Vec<Picture> = pictures::draw(self.tournament, self.ranking, self.advice.pick)?;
@@ -68,17 +67,17 @@ impl Report<'_> {
     /// Prints the recommendation first, then why.
     pub(crate) fn print(&self, files: &Files) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        writeln!(out, "{}\n", self.advice.headline)?;
+        writeln!(out, "{}\n", wrapped(&self.advice.headline, 0))?;
         for remark in &self.advice.remarks {
-            writeln!(out, "- {remark}")?;
+            writeln!(out, "{}", wrapped(&format!("- {remark}"), 2))?;
         }
         writeln!(out, "\n{}", self.source)?;
         for fact in self.facts() {
-            writeln!(out, "  {fact}")?;
+            writeln!(out, "{}", wrapped(&format!("  {fact}"), 4))?;
         }
         let table = terminal::table(self.question, self.tournament, self.ranking, self.advice.pick);
         writeln!(out, "\n{table}")?;
-        writeln!(out, "{}\n", page::SCORE)?;
+        writeln!(out, "{}\n", wrapped(page::SCORE, 0))?;
         writeln!(out, "Report: {}\nConfig: {}", files.page.display(), files.config.display())?;
         Ok(())
     }

@@ -3,31 +3,28 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{
-    entrants::Kind,
+    entrants::{Kind, spoken},
     question::Question,
     ranking::{Ranking, Standing},
     tournament::Tournament,
 };
-use crate::plot::{
-    label,
-    words::{percent, seconds},
-};
+use crate::plot::words::{percent, seconds};
 
 /// Algorithms in the table; the page has all.
 const ROWS: usize = 8;
 
-/// The columns: the limiter, its score and whether that is as good as the best; then, for each world, answers in time
-/// and p99.
-pub(crate) fn header(tournament: &Tournament<'_>) -> Vec<String> {
-    let worlds =
-        tournament.worlds.iter().flat_map(|world| [format!("{}: in time", world.name), "p99".to_owned()]);
-    ["limiter", "score", "95 %", "as good as the best"].map(str::to_owned).into_iter().chain(worlds).collect()
+/// The columns, in two lines each: the limiter, its score and whether that is as good as the best; then, for each world,
+/// answers in time and p99.
+pub(crate) fn header(tournament: &Tournament<'_>) -> Vec<[String; 2]> {
+    let first = [["", "limiter"], ["", "score"], ["", "95 %"], ["as good as", "the best"]];
+    let worlds = tournament.worlds.iter().flat_map(|world| [[world.name.as_str(), "in time"], ["", "p99"]]);
+    first.into_iter().chain(worlds).map(|lines| lines.map(str::to_owned)).collect()
 }
 
 /// A row of figures.
 pub(crate) fn row(standing: &Standing) -> Vec<String> {
     let mut row = vec![
-        label(&standing.name),
+        spoken(&standing.name),
         format!("{:.2}", standing.total.value),
         format!("{:.2} to {:.2}", standing.total.low, standing.total.high),
         if standing.as_good { "yes" } else { "" }.to_owned(),
@@ -57,8 +54,9 @@ pub(crate) fn table(
             || standing.index == pick;
         always || (standing.kind >= Kind::Defaults && algorithms <= ROWS)
     });
+    let header = header(tournament).into_iter().map(|[above, name]| format!("{above}\n{name}"));
     let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN).set_header(header(tournament));
+    table.load_style(presets::ASCII_MARKDOWN).set_header(header);
     for standing in shown {
         table.add_row(row(standing));
     }
@@ -66,4 +64,40 @@ pub(crate) fn table(
         column.set_cell_alignment(CellAlignment::Right);
     }
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// A text in lines of at most a hundred letters, those after the first indented.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    const WIDTH: usize = 100;
+    let words = text.trim_start();
+    let mut out = text[..text.len() - words.len()].to_owned();
+    let mut width = out.len();
+    for (index, word) in words.split(' ').enumerate() {
+        let letters = word.chars().count();
+        if index > 0 && width + 1 + letters > WIDTH {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            width = indent;
+        } else if index > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += letters;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_broken_between_its_words() {
+        let text = wrapped(&format!(" {}", "limit ".repeat(40).trim_end()), 2);
+        assert!(text.starts_with(" limit "));
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  limit")), "{text}");
+        assert_eq!(text.split_whitespace().count(), 40);
+    }
 }

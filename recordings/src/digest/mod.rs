@@ -36,6 +36,7 @@ pub struct Digest {
     pub(crate) first_stamp: Option<i64>,
     pub(crate) last_stamp: Option<i64>,
     last_seen: Option<i64>,
+    finer_than_seconds: bool,
     pub(crate) out_of_order: u64,
     latency: Sum,
     /// The first start and the last end, and the time that all requests took together.
@@ -133,8 +134,26 @@ impl Digest {
             self.area_ns += u128::from(end.abs_diff(start));
         }
         let request = Request::of(record);
-        self.windows.add(&request);
+        let later = self.within_second(record.stamp);
+        self.windows.add(&request.later(later));
         self.requests.add(request);
+    }
+
+    /// Where in its second a request is put as long as all stamps are whole seconds: requests that follow each other are
+    /// spread evenly over it (by the golden ratio; Knuth, "The Art of Computer Programming", vol. 3, 6.4), because all of
+    /// them at its beginning would be a burst that never was. In nanoseconds.
+    fn within_second(&mut self, stamp: Option<i64>) -> i64 {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        if !self.finer_than_seconds && stamp.is_some_and(|stamp| stamp % 1_000_000_000 != 0) {
+            self.finer_than_seconds = true;
+            // Those before it were whole seconds by chance.
+            self.windows = Windows::of(self.requests.iter());
+        }
+        if self.finer_than_seconds {
+            return 0;
+        }
+        let part = self.records.wrapping_mul(GOLDEN) >> 32;
+        ((part * 1_000_000_000) >> 32).cast_signed()
     }
 
     fn status(&mut self, status: &Status) {

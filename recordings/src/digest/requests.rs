@@ -51,6 +51,12 @@ impl Request {
         (self.latency != NO_DURATION).then_some(self.latency)
     }
 
+    /// The same request at another time, so many nanoseconds later.
+    pub(crate) fn later(&self, by: i64) -> Self {
+        let later = |instant: i64| if instant == NO_INSTANT { instant } else { instant.saturating_add(by) };
+        Self { start: later(self.start), end: later(self.end), ..*self }
+    }
+
     /// The same request, nothing of whose time is told apart.
     pub(crate) fn as_a_whole(&self) -> Self {
         Self { service: NO_DURATION, ..*self }
@@ -138,8 +144,7 @@ fn spread_ends(requests: &mut [Request]) {
         let count = i64::try_from(same).unwrap_or(i64::MAX);
         for (k, request) in (0_i64..).zip(group).filter(|(_, r)| r.end != NO_INSTANT) {
             let shift = (2 * k + 1) * (SECOND / 2) / count - request.end.rem_euclid(SECOND);
-            request.start += shift;
-            request.end += shift;
+            *request = request.later(shift);
         }
         from += same;
     }
@@ -164,9 +169,7 @@ fn order_ends(requests: &mut [Request]) {
     }
     for (&at, end) in stamped.iter().zip(tube::straightest(&earliest, &latest)) {
         let request = &mut requests[at];
-        let shift = (end - request.end).clamp(0, SECOND - 1);
-        request.start += shift;
-        request.end += shift;
+        *request = request.later(end.saturating_sub(request.end).clamp(0, SECOND - 1));
     }
 }
 

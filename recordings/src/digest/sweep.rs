@@ -30,18 +30,25 @@ pub(crate) fn seconds((start, end): (i64, i64), basis: Basis) -> (f64, f64) {
     }
 }
 
-/// How many others each request meets when it comes. The spans have to be sorted by their starts.
+/// How many others each request meets when it comes. Of those that come at the same instant nobody knows who was first:
+/// each meets half of the others. The spans have to be sorted by their starts.
 pub(crate) fn met(spans: &[(i64, i64)]) -> Vec<u32> {
     let mut ends: Vec<i64> = spans.iter().map(|(_, end)| *end).collect();
     ends.sort_unstable();
-    let mut ended = 0;
-    (0_usize..)
-        .zip(spans)
-        .map(|(before, (start, _))| {
+    let (mut ended, mut before, mut come) = (0, 0, 0);
+    spans
+        .iter()
+        .map(|(start, _)| {
             while ends.get(ended).is_some_and(|end| end <= start) {
                 ended += 1;
             }
-            u32::try_from(before.saturating_sub(ended)).unwrap_or(u32::MAX)
+            if spans.get(come).is_some_and(|(other, _)| other <= start) {
+                before = come;
+                while spans.get(come).is_some_and(|(other, _)| other <= start) {
+                    come += 1;
+                }
+            }
+            u32::try_from(usize::midpoint(before, come - 1).saturating_sub(ended)).unwrap_or(u32::MAX)
         })
         .collect()
 }
@@ -52,7 +59,9 @@ mod tests {
 
     #[test]
     fn a_request_meets_those_that_have_not_ended_when_it_comes() {
-        assert_eq!(met(&[(0, 10), (5, 15), (10, 20), (10, 11), (30, 31)]), [0, 1, 1, 2, 0]);
+        assert_eq!(met(&[(0, 10), (5, 15), (12, 20), (30, 31)]), [0, 1, 1, 0]);
+        // Three at once: one of them before and one after each.
+        assert_eq!(met(&[(0, 10), (5, 15), (10, 11), (10, 20), (10, 30)]), [0, 1, 2, 2, 2]);
     }
 
     #[test]

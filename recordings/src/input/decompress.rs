@@ -9,7 +9,7 @@ use ruzstd::decoding::StreamingDecoder;
 
 use super::Compression;
 
-/// Bytes of a zstd window that are granted. The format allows 2 TiB; tools stay at or below 128 MiB.
+/// What the streams begin with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 

@@ -28,8 +28,8 @@ impl Replay {
         if !digest.steps.is_empty() {
             return steps(digest);
         }
-        let mut starts: Vec<i64> = if is_coarse(reading) && digest.requests.is_complete() {
-            let refined = digest.requests.refined(reading.basis);
+        let mut starts: Vec<i64> = if is_coarse(reading) {
+            let refined = digest.requests.refined(reading.order());
             refined.iter().filter(|request| !request.nested).filter_map(Request::start).collect()
         } else {
             digest.requests.iter().filter(|request| !request.nested).filter_map(Request::start).collect()

@@ -51,6 +51,12 @@ impl Played {
                 let cores = whole(parallelism.round());
                 (f64::from(cores), cores, Kind::Sharing(Sharing { cores }))
             }
+            ServiceModel::Slowed { workers, slows_with_queue } => {
+                let workers = whole(workers.round());
+                let slows_with_queue = Some(whole(slows_with_queue.round()));
+                let pool = Pool { workers, starts: Starts::default(), slows_with_queue };
+                (f64::from(workers), workers, Kind::Pool(pool))
+            }
             ServiceModel::Retrograde { sigma, kappa } => {
                 let best = ((1.0 - sigma) / kappa).sqrt().max(1.0);
                 let at_once = best / (1.0 + sigma * (best - 1.0) + kappa * best * (best - 1.0));
@@ -165,6 +171,7 @@ mod tests {
             ServiceModel::Saturating { parallelism: 3.6 },
             ServiceModel::Shared { parallelism: 4.2 },
             ServiceModel::Retrograde { sigma: 0.02, kappa: 0.001 },
+            ServiceModel::Slowed { workers: 4.0, slows_with_queue: 20.0 },
         ] {
             let played = Played::of(&known(model), 1.0).unwrap();
             let setup = super::super::Setup {

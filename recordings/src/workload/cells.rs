@@ -59,6 +59,8 @@ pub(crate) struct Course {
     pub(crate) requests: Vec<Request>,
     /// Whether the requests are all that there were.
     pub(crate) complete: bool,
+    /// Whether the stamps are whole seconds.
+    pub(crate) coarse: bool,
     /// Windows that make a cell.
     windows_per_cell: usize,
 }
@@ -79,7 +81,14 @@ impl Course {
         };
         let per_cell = windows_per_cell(&windows, short_stay(&requests), if coarse { COARSE_S } else { 0.0 });
         let complete = digest.requests.is_complete();
-        Self { cells: cells(&windows, per_cell), windows, requests, complete, windows_per_cell: per_cell }
+        Self {
+            cells: cells(&windows, per_cell),
+            windows,
+            requests,
+            complete,
+            coarse,
+            windows_per_cell: per_cell,
+        }
     }
 
     /// The cell of an instant.

@@ -17,6 +17,8 @@ const SATURATED: f64 = 1.25;
 const FREE: f64 = 0.75;
 /// How much of the growth of the number in the service the stays must show.
 const RISE: f64 = 0.35;
+/// The share of the highest throughput below which it has fallen again.
+const FALLEN: f64 = 0.9;
 
 /// Why the capacity cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,9 @@ pub(crate) struct Saturation {
     pub(crate) peak: Estimate,
     /// Whether there were cells below the bend, without which its place is only an upper bound.
     pub(crate) seen_below: bool,
+    /// Whether the throughput was seen to fall again beyond its peak. Without that, a curve that could fall only says that
+    /// the bend is a soft one, and its peak says nothing.
+    pub(crate) falls: bool,
 }
 
 /// Looks for an overload.
@@ -62,7 +67,8 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     rises(peak.value, stays)?;
     demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
     steady(cells, capacity.value, peak.value, fits.dispersion)?;
-    Ok(Saturation { fit, capacity, peak, seen_below })
+    let falls = fit.curve.most().is_some_and(|highest| fit.curve.at(most(cells)) < FALLEN * highest);
+    Ok(Saturation { fit, capacity, peak, seen_below, falls })
 }
 
 /// What cells with a number in the service between two bounds hold together.
@@ -135,9 +141,26 @@ fn demand(
         let difference = rate(beyond) - rate(free);
         difference > 0.08 * rate(beyond) && difference > 3.0 * error(beyond).hypot(error(free))
     };
-    let excess = beyond.arrivals - beyond.left;
-    let pushed = excess > 0.05 * beyond.left && excess > 3.0 * (dispersion * beyond.left).sqrt();
-    if higher || pushed || waiting == Waiting::Closed { Ok(()) } else { Err(Doubt::Stalls) }
+    if higher || pushed(beyond, dispersion) || waiting == Waiting::Closed {
+        Ok(())
+    } else {
+        Err(Doubt::Stalls)
+    }
+}
+
+/// Whether clearly more arrived than the service finished.
+fn pushed(sum: &Sum, dispersion: f64) -> bool {
+    let excess = sum.arrivals - sum.left;
+    excess > 0.05 * sum.left && excess > 3.0 * (dispersion * sum.left).sqrt()
+}
+
+/// A queue that is never empty needs clients that always have a next request, or more arrivals than the service
+/// finishes; and no throughput is clearly higher than what it does then.
+pub(crate) fn kept_full(cells: &[Cell], capacity: f64, waiting: Waiting) -> Result<(), Doubt> {
+    if waiting != Waiting::Closed && !pushed(&sum(cells, 0.0, f64::INFINITY), 1.0) {
+        return Err(Doubt::Stalls);
+    }
+    steady(cells, capacity, f64::INFINITY, 1.0)
 }
 
 /// A capacity holds for the whole recording, or it is none: no throughput may be clearly higher while the service is not

@@ -1,4 +1,4 @@
-//! How the service's throughput follows from the number of requests in it: three families of curves, fitted by
+//! How the service's throughput follows from the number of requests in it: four families of curves, fitted by
 //! maximum likelihood and chosen among by their fit.
 //!
 //! The completions of a cell are taken as a Poisson number with mean λ ∫ g(n(t)) dt, where n(t) is the number in the
@@ -37,6 +37,13 @@ pub(crate) enum Curve {
         /// Coherency.
         kappa: f64,
     },
+    /// g(n) = min(n, k) / (1 + (n − k)⁺ / s): k are worked on at once, and more slowly the more wait.
+    Slowed {
+        /// The bend.
+        k: f64,
+        /// So many waiting ones double the time that work takes.
+        s: f64,
+    },
 }
 
 impl Curve {
@@ -46,6 +53,7 @@ impl Curve {
             Self::Saturating { k } => n.min(k),
             // Below one request there is no second one to contend with.
             Self::Scalability { sigma, kappa } => n / (1.0 + (sigma + kappa * n) * (n - 1.0).max(0.0)),
+            Self::Slowed { k, s } => n.min(k) / (1.0 + (n - k).max(0.0) / s),
         }
     }
 
@@ -53,7 +61,7 @@ impl Curve {
     pub(crate) fn peak(self) -> Option<f64> {
         match self {
             Self::Linear => None,
-            Self::Saturating { k } => Some(k),
+            Self::Saturating { k } | Self::Slowed { k, .. } => Some(k),
             // It never ends rising; the line that it begins with would reach the highest value here.
             Self::Scalability { sigma, kappa: 0.0 } => (sigma > 0.0).then(|| 1.0 / sigma),
             Self::Scalability { sigma, kappa } => Some(((1.0 - sigma).max(0.0) / kappa).sqrt().max(1.0)),
@@ -72,7 +80,7 @@ impl Curve {
         match self {
             Self::Linear => 1.0,
             Self::Saturating { .. } => 2.0,
-            Self::Scalability { .. } => 3.0,
+            Self::Scalability { .. } | Self::Slowed { .. } => 3.0,
         }
     }
 }
@@ -152,10 +160,12 @@ pub(crate) struct Fits {
     pub(crate) linear: Fit,
     pub(crate) saturating: Fit,
     pub(crate) scalability: Fit,
+    pub(crate) slowed: Fit,
     /// Variance of the completions over that of a Poisson model, by the best family's residuals; at least 1.
     pub(crate) dispersion: f64,
     saturating_family: Family,
     scalability_family: Family,
+    slowed_family: Family,
     completed: Vec<f64>,
 }
 
@@ -172,10 +182,13 @@ impl Fits {
         let linear = Family::new(vec![Curve::Linear], cells).best(&completed, &ones)?;
         let saturating_family = Family::new(bends.iter().map(|&k| Curve::Saturating { k }).collect(), cells);
         let scalability_family = Family::new(scalability_curves(most), cells);
+        let slowed_family = Family::new(slowed_curves(&bends), cells);
         let saturating = saturating_family.best(&completed, &ones)?;
         let scalability = scalability_family.best(&completed, &ones)?;
-        let best =
-            [linear, saturating, scalability].into_iter().min_by(|a, b| a.deviance.total_cmp(&b.deviance))?;
+        let slowed = slowed_family.best(&completed, &ones)?;
+        let best = [linear, saturating, scalability, slowed]
+            .into_iter()
+            .min_by(|a, b| a.deviance.total_cmp(&b.deviance))?;
         let degrees = (cells.len() as f64 - best.curve.parameters()).max(1.0);
         let pearson: f64 = cells
             .iter()
@@ -188,9 +201,11 @@ impl Fits {
             linear,
             saturating,
             scalability,
+            slowed,
             dispersion,
             saturating_family,
             scalability_family,
+            slowed_family,
             completed,
         })
     }
@@ -201,15 +216,16 @@ impl Fits {
         (self.linear.deviance - fit.deviance) / self.dispersion
     }
 
-    /// The better of the two bent families, by Akaike's criterion for quasi-likelihoods. The law of scalability has to
-    /// be clearly better: it can imitate a bend, and not the other way round.
+    /// The best of the bent families, by Akaike's criterion for quasi-likelihoods. Those that fall again have to be clearly
+    /// better: they can imitate a bend, and not the other way round.
     pub(crate) fn bent(&self) -> Fit {
         let criterion = |fit: &Fit| fit.deviance / self.dispersion + 2.0 * fit.curve.parameters();
-        if criterion(&self.scalability) + 10.0 < criterion(&self.saturating) {
-            self.scalability
+        let falling = if criterion(&self.slowed) < criterion(&self.scalability) {
+            self.slowed
         } else {
-            self.saturating
-        }
+            self.scalability
+        };
+        if criterion(&falling) + 10.0 < criterion(&self.saturating) { falling } else { self.saturating }
     }
 
     /// The capacity and the bend or peak of a fit's family, with intervals from a block bootstrap over the cells
@@ -219,6 +235,7 @@ impl Fits {
             Curve::Linear => return (None, None),
             Curve::Saturating { .. } => &self.saturating_family,
             Curve::Scalability { .. } => &self.scalability_family,
+            Curve::Slowed { .. } => &self.slowed_family,
         };
         let count = self.completed.len();
         let block = (count as f64).cbrt().ceil() as usize;
@@ -272,6 +289,12 @@ fn scalability_curves(most: f64) -> Vec<Curve> {
     curves
 }
 
+/// Curves of a service that its queue slows, by their bend and by how much.
+fn slowed_curves(bends: &[f64]) -> Vec<Curve> {
+    let slows = [0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 32.0];
+    bends.iter().flat_map(|&k| slows.map(|times| Curve::Slowed { k, s: times * k })).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,6 +329,15 @@ mod tests {
         assert!(matches!(fit.curve, Curve::Scalability { .. }), "{fit:?}");
         let capacity = truth.at((0.98_f64 / 0.002).sqrt()) * 100.0;
         assert!((fit.capacity().unwrap() / capacity - 1.0).abs() < 0.03, "{fit:?} {capacity}");
+    }
+
+    #[test]
+    fn a_service_that_its_queue_slows_is_told_from_a_retrograde_one() {
+        let fits = Fits::of(&cells(100.0, Curve::Slowed { k: 8.0, s: 40.0 })).unwrap();
+        let fit = fits.bent();
+        assert!(matches!(fit.curve, Curve::Slowed { .. }), "{fit:?}");
+        assert!((fit.curve.peak().unwrap() - 8.0).abs() < 0.4, "{fit:?}");
+        assert!((fit.capacity().unwrap() / 800.0 - 1.0).abs() < 0.03, "{fit:?}");
     }
 
     #[test]

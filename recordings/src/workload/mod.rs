@@ -44,7 +44,8 @@ pub struct Workload {
     /// The median latency of a request that does not have to wait for others, in milliseconds.
     pub no_load_latency_ms: Option<Estimate>,
     /// The number of requests in the service from which on more of them only wait: capacity times the mean latency without
-    /// waiting (Kleinrock 1979), or where the throughput of a retrograde service is highest.
+    /// waiting (Kleinrock 1979), or where the throughput of a service is highest that gets slower
+    /// with more.
     pub knee: Option<Estimate>,
     /// How throughput follows from the number in the service.
     pub service: Option<ServiceModel>,
@@ -86,6 +87,13 @@ pub enum ServiceModel {
         /// Coherency.
         kappa: f64,
     },
+    /// Workers behind a queue that slows them, as when waiting requests take memory or locks from those in work.
+    Slowed {
+        /// Workers.
+        workers: f64,
+        /// So many waiting requests double the time that work takes.
+        slows_with_queue: f64,
+    },
 }
 
 /// Shares of the requests by how they ended.
@@ -125,6 +133,7 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     let mut course = Course::of(digest, reading, false);
     let mut arrivals = arrivals::of_windows(&course.windows, &course.cells);
     let mut stays = Stays::of(&course);
+    let by_cell = (course.coarse || !course.complete).then(|| Stays::by_cell(&course));
     let mut found = evidence::saturation(&course.cells, arrivals.clients_wait, &stays);
     let mut queue_before = None;
     if found.is_err() && digest.requests.iter().any(Request::has_service) {
@@ -144,11 +153,15 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     let mut workload = match (&found, order) {
         (Ok(saturation), order) => {
             // Without the queue the service's own part of the latency is known.
-            let free = no_load(queue_before.as_ref().unwrap_or(&stays), saturation.peak.value);
+            let free =
+                no_load(by_cell.as_ref(), queue_before.as_ref().unwrap_or(&stays), saturation.peak.value);
             saturated(saturation, free, &stays, order.as_ref(), cells)
         }
-        (Err(_), Some(order)) => ordered(&order, cells),
-        (Err(doubt), None) => unknown(*doubt, &stays, cells),
+        (Err(doubt), Some(order)) => match ordered(&order, cells, arrivals.clients_wait) {
+            Ok(workload) => workload,
+            Err(_) => unknown(*doubt, &stays, cells),
+        },
+        (Err(doubt), None) => unknown(*doubt, by_cell.as_ref().unwrap_or(&stays), cells),
     };
     if queue_before.is_some() {
         workload.verdict += " The queue is in front of the service, in the proxy: what the service itself could do beyond it is not seen.";
@@ -176,7 +189,9 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     };
     let found = evidence::saturation(&cells, waiting, &stays);
     let mut workload = match &found {
-        Ok(saturation) => saturated(saturation, no_load(&stays, saturation.peak.value), &stays, None, &cells),
+        Ok(saturation) => {
+            saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells)
+        }
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
     workload.arrivals = arrivals;
@@ -204,21 +219,24 @@ fn saturated(
 ) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
     let free = free.or_else(|| order.and_then(|order| times::of_services(&order.services)));
-    let retrograde = matches!(saturation.fit.curve, Curve::Scalability { .. });
+    let sharp = saturation.seen_below && matches!(saturation.fit.curve, Curve::Saturating { .. });
     let knee = match &free {
-        _ if retrograde => Some(peak),
+        _ if saturation.falls => Some(peak),
         // Kleinrock's knee; the bend of the curve, where it was seen, is the same by another way.
         Some(free) => {
             let knee = capacity.product(free.mean_ms.times(1e-3));
-            let low = if saturation.seen_below { knee.low.min(peak.value) } else { knee.low };
-            let high = if saturation.seen_below { knee.high.max(peak.value) } else { knee.high };
+            let low = if sharp { knee.low.min(peak.value) } else { knee.low };
+            let high = if sharp { knee.high.max(peak.value) } else { knee.high };
             Some(Estimate::new(knee.value, low, high))
         }
         None if saturation.seen_below => Some(peak),
         None => None,
     };
     let model = match saturation.fit.curve {
-        Curve::Scalability { sigma, kappa } => ServiceModel::Retrograde { sigma, kappa },
+        Curve::Scalability { sigma, kappa } if saturation.falls => ServiceModel::Retrograde { sigma, kappa },
+        Curve::Slowed { k, s } if saturation.falls => {
+            ServiceModel::Slowed { workers: k.round().max(1.0), slows_with_queue: s }
+        }
         _ => {
             let parallelism = knee.map_or(peak.value, |knee| knee.value);
             match (order, stays.spread(peak.value)) {
@@ -239,7 +257,7 @@ fn saturated(
     Workload {
         capacity_per_s: Some(capacity),
         // Short requests that pass long ones may have been faster for a while.
-        capacity_at_least_per_s: common.capacity_at_least_per_s.map(|least| least.min(capacity.value)),
+        capacity_at_least_per_s: common.capacity_at_least_per_s.map(|least| least.min(capacity.low)),
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
         knee,
         service: Some(model),
@@ -250,7 +268,11 @@ fn saturated(
 }
 
 /// No overload can be seen in the curve, but the order of the ends shows a queue that is never empty.
-fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
+///
+/// # Errors
+///
+/// If nobody keeps the queue from becoming empty, or if the service was faster at other times.
+fn ordered(order: &fifo::Order, cells: &[Cell], waiting: Waiting) -> Result<Workload, Doubt> {
     let workers = order.workers as f64;
     let free = times::of_services(&order.services);
     // Completions over the time in which all workers were busy; a busy half of them counts half.
@@ -258,6 +280,7 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
     let seconds: f64 = cells.iter().map(|cell| cell.integral(|n| (n / workers).min(1.0))).sum();
     let rate = completed / seconds;
     let error = interval::z95() * completed.sqrt() / seconds;
+    evidence::kept_full(cells, rate, waiting)?;
     let capacity = (completed > 0.0).then(|| Estimate::new(rate, rate - error, rate + error));
     let verdict = match capacity {
         Some(capacity) => format!(
@@ -267,7 +290,7 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
         ),
         None => "Nothing can be told about the capacity.".to_owned(),
     };
-    Workload {
+    Ok(Workload {
         capacity_per_s: capacity,
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
         knee: Some(Estimate::new(workers, workers, workers + 1.0)),
@@ -275,7 +298,7 @@ fn ordered(order: &fifo::Order, cells: &[Cell]) -> Workload {
         service_time_ms: free.map(|free| free.times),
         verdict,
         ..common(cells)
-    }
+    })
 }
 
 /// No overload was seen, or none that can be trusted.
@@ -330,12 +353,14 @@ fn common(cells: &[Cell]) -> Workload {
     }
 }
 
-/// The highest throughput over neighbouring cells with two hundred completions (or a sixth of all), less two standard
-/// errors. Stamps of whole seconds need some seconds to say anything about a rate.
+/// The highest throughput over neighbouring cells with four hundred completions (or a sixth of all), less as many standard
+/// errors as the highest of some hundred stretches lies above its mean by chance. Stamps of whole seconds need some
+/// seconds to say anything about a rate.
 fn at_least(cells: &[Cell]) -> Option<f64> {
+    const ERRORS: f64 = 3.5;
     let shortest = if cells.first()?.seconds >= COARSE_S { 2.0 * COARSE_S } else { 0.0 };
     let all: f64 = cells.iter().map(|cell| cell.completed).sum();
-    let wanted = 200.0_f64.min(all / 6.0).max(1.0);
+    let wanted = 400.0_f64.min(all / 6.0).max(1.0);
     let mut most: Option<f64> = None;
     for first in 0..cells.len() {
         let (mut completed, mut seconds) = (0.0, 0.0);
@@ -343,7 +368,7 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
             completed += cell.completed;
             seconds += cell.seconds;
             if completed >= wanted && seconds >= shortest {
-                let rate = (completed - 2.0 * f64::sqrt(completed)) / seconds;
+                let rate = (completed - ERRORS * f64::sqrt(completed)) / seconds;
                 most = Some(most.map_or(rate, |most: f64| most.max(rate)));
                 break;
             }

@@ -75,8 +75,19 @@ pub(super) struct Stays {
 
 impl Stays {
     pub(super) fn of(course: &Course) -> Self {
-        let stays = if course.complete { met_exactly(course) } else { met_in_windows(course) };
+        let stays = match (course.complete, course.coarse) {
+            (true, _) => met_exactly(course),
+            (false, true) => met_in_cells(course),
+            (false, false) => met_in_windows(course),
+        };
         Self { stays, steps: false }
+    }
+
+    /// The stays with the number that they met by cell: less sharp, and right where the course within a cell is not known.
+    /// Spread evenly over a second, or counted in a window of their own length, those that seem to have met few would be
+    /// those that were short.
+    pub(super) fn by_cell(course: &Course) -> Self {
+        Self { stays: met_in_cells(course), steps: false }
     }
 
     /// The typical stays of steps: their medians if those are worth anything, else their means.
@@ -160,17 +171,25 @@ fn weighted(stays: &[(f64, f64)], q: f64) -> f64 {
     found.map_or(0.0, |(stay, _)| *stay)
 }
 
-/// The stays of requests that met so few that they did not wait: the fewest that enough requests met, and at most as many
-/// as the knee has room for.
-pub(super) fn no_load(stays: &Stays, knee: f64) -> Option<Free> {
+/// The stays of requests that met so few that they did not wait; by one way of knowing what they met, else by another,
+/// else of those that met at most as many as the knee has room for.
+pub(super) fn no_load(by_cell: Option<&Stays>, stays: &Stays, knee: f64) -> Option<Free> {
+    by_cell
+        .and_then(|stays| below(stays, 0.5 * knee))
+        .or_else(|| below(stays, 0.7 * knee))
+        .or_else(|| free(stays, &stays.between(0.0, knee.max(1.5)), FEWEST))
+}
+
+/// The stays of requests that met the fewest that enough requests met, if those are fewer than a bound.
+fn below(stays: &Stays, bound: f64) -> Option<Free> {
     let mut most = 1.0;
-    while most < 0.7 * knee {
+    while most < bound {
         if let Some(free) = free(stays, &stays.between(0.0, most + 0.5), ENOUGH) {
             return Some(free);
         }
         most = (most * 1.3).ceil();
     }
-    free(stays, &stays.between(0.0, knee.max(1.5)), FEWEST)
+    None
 }
 
 /// The stays at the lowest loads of a recording without an overload. At a constant load nothing says that nobody waited:
@@ -227,6 +246,18 @@ fn met_exactly(course: &Course) -> Vec<Stay> {
             (!haunted).then_some(Stay { stay, met: f64::from(others) + 1.0, weight: 1.0 })
         })
         .collect()
+}
+
+/// The stays with the mean number in the service around their beginning.
+fn met_in_cells(course: &Course) -> Vec<Stay> {
+    let successes = course.requests.iter().filter(|request| request.outcome == Outcome::Success);
+    let stay = |request: &Request| {
+        let (start, end) = request.stay()?;
+        let cell = course.cell_of(start)?;
+        let met = cell.in_service.max(1.0);
+        (!cell.haunted).then_some(Stay { stay: end.abs_diff(start) as f64 / 1e9, met, weight: 1.0 })
+    };
+    successes.filter_map(stay).collect()
 }
 
 /// The stays of a recording that is too long for that: what they met is known by window.

@@ -15,6 +15,8 @@ pub(crate) enum Service {
     Retrograde { sigma: f64, kappa: f64 },
     /// Workers behind a queue, and a delay after them that holds no worker, in mean services.
     Delayed { workers: usize, delay: f64 },
+    /// Workers behind a queue: what starts while n wait takes 1 + n / `slows` times as long.
+    Slowed { workers: usize, slows: f64 },
 }
 
 /// How much work a request is.
@@ -39,6 +41,24 @@ pub(crate) enum Load {
     Closed(Vec<(usize, f64)>),
 }
 
+/// What happens to a service, or to its log, from one second to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub(crate) from: f64,
+    pub(crate) until: f64,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// Everything goes on at this speed; 0 is a stall.
+    Speed(f64),
+    /// Each answer comes so many seconds later, and holds no worker meanwhile.
+    Later(f64),
+    /// Nothing is logged.
+    Unlogged,
+}
+
 /// A service with its load.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
@@ -50,6 +70,7 @@ pub(crate) struct Case {
     pub(crate) load: Load,
     /// Requests that the service holds at most; others are refused.
     pub(crate) room: usize,
+    pub(crate) events: Vec<Event>,
 }
 
 /// A request as it happened.
@@ -64,7 +85,9 @@ impl Case {
     /// Most requests per second, and how many in the service that takes.
     pub(crate) fn truth(&self) -> (f64, f64) {
         match self.service {
-            Service::Queue { workers } => (workers as f64 / self.mean, workers as f64),
+            Service::Queue { workers } | Service::Slowed { workers, .. } => {
+                (workers as f64 / self.mean, workers as f64)
+            }
             Service::Shared { workers } => (workers / self.mean, workers),
             Service::Retrograde { sigma, kappa } => {
                 let peak = ((1.0 - sigma) / kappa).sqrt().round();
@@ -76,6 +99,14 @@ impl Case {
         }
     }
 
+    /// Mean stay of a request that nothing hinders, in seconds.
+    pub(crate) fn unhindered(&self) -> f64 {
+        match self.service {
+            Service::Delayed { delay, .. } => self.mean * (1.0 + delay),
+            _ => self.mean,
+        }
+    }
+
     /// What happens, in the order of the ends.
     pub(crate) fn run(&self, seed: u64) -> Vec<Request> {
         let mut world = World::new(self, seed);
@@ -83,8 +114,18 @@ impl Case {
             Load::Open(phases) => world.open(phases, self.truth().0),
             Load::Closed(phases) => world.closed(phases),
         };
+        let logged = |end: f64| self.at(end).all(|what| !matches!(what, What::Unlogged));
+        requests.retain(|request| logged(request.end));
         requests.sort_by(|a, b| a.end.total_cmp(&b.end));
         requests
+    }
+
+    /// What happens at an instant.
+    fn at(&self, now: f64) -> impl Iterator<Item = What> {
+        self.events
+            .iter()
+            .filter(move |event| (event.from..event.until).contains(&now))
+            .map(|event| event.what)
     }
 }
 
@@ -105,6 +146,8 @@ struct World<'c> {
     /// In work; under sharing everything is.
     working: Vec<Job>,
     waiting: std::collections::VecDeque<Job>,
+    /// When those are answered that are done and wait out a delay.
+    unanswered: Vec<f64>,
     done: Vec<Request>,
 }
 
@@ -117,6 +160,7 @@ impl<'c> World<'c> {
             now: 0.0,
             working: Vec::new(),
             waiting: std::collections::VecDeque::new(),
+            unanswered: Vec::new(),
             done: Vec::new(),
         }
     }
@@ -152,22 +196,39 @@ impl<'c> World<'c> {
     /// The speed of each request in work.
     fn speed(&self) -> f64 {
         let n = self.working.len() as f64;
-        match self.case.service {
-            Service::Queue { .. } | Service::Delayed { .. } => 1.0,
+        let undisturbed = match self.case.service {
+            Service::Queue { .. } | Service::Delayed { .. } | Service::Slowed { .. } => 1.0,
             Service::Shared { workers } => (workers / n).min(1.0),
             Service::Retrograde { sigma, kappa } => slowed(n, sigma, kappa),
-        }
+        };
+        let speed = |what| if let What::Speed(speed) = what { speed } else { 1.0 };
+        undisturbed * self.case.at(self.now).map(speed).product::<f64>()
     }
 
     fn places(&self) -> usize {
         match self.case.service {
-            Service::Queue { workers } | Service::Delayed { workers, .. } => workers,
+            Service::Queue { workers }
+            | Service::Delayed { workers, .. }
+            | Service::Slowed { workers, .. } => workers,
             Service::Shared { .. } | Service::Retrograde { .. } => usize::MAX,
         }
     }
 
     /// Lets time pass until `until`, or until the next request is done; says whether one was.
     fn pass(&mut self, until: f64) -> bool {
+        loop {
+            let changes = self.case.events.iter().flat_map(|event| [event.from, event.until]);
+            let change = changes.filter(|at| *at > self.now).fold(f64::INFINITY, f64::min);
+            if self.pass_undisturbed(until.min(change)) {
+                return true;
+            }
+            if change >= until {
+                return false;
+            }
+        }
+    }
+
+    fn pass_undisturbed(&mut self, until: f64) -> bool {
         let speed = self.speed();
         let next =
             (0..self.working.len()).min_by(|a, b| self.working[*a].left.total_cmp(&self.working[*b].left));
@@ -183,8 +244,15 @@ impl<'c> World<'c> {
             Service::Delayed { delay, .. } => delay * self.case.mean,
             _ => 0.0,
         };
-        self.done.push(Request { start: job.start, end: self.now + delay, refused: false });
-        if let Some(next) = self.waiting.pop_front() {
+        let later = |what| if let What::Later(seconds) = what { seconds } else { 0.0 };
+        let delay = delay + self.case.at(self.now).map(later).sum::<f64>();
+        let end = self.now + delay;
+        self.unanswered.push(end);
+        self.done.push(Request { start: job.start, end, refused: false });
+        if let Some(mut next) = self.waiting.pop_front() {
+            if let Service::Slowed { slows, .. } = self.case.service {
+                next.left *= 1.0 + self.waiting.len() as f64 / slows;
+            }
             self.working.push(next);
         }
         true
@@ -224,12 +292,14 @@ impl<'c> World<'c> {
         let mut end = 0.0;
         for (clients, seconds) in phases {
             end += seconds;
-            while self.working.len() + self.waiting.len() < *clients {
-                self.arrive();
-            }
-            while self.pass(end) {
-                if self.working.len() + self.waiting.len() < *clients {
+            loop {
+                self.unanswered.retain(|at| *at > self.now);
+                while self.working.len() + self.waiting.len() + self.unanswered.len() < *clients {
                     self.arrive();
+                }
+                let next = self.unanswered.iter().copied().fold(end, f64::min);
+                if !self.pass(next) && next >= end {
+                    break;
                 }
             }
         }

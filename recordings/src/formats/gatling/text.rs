@@ -64,9 +64,11 @@ impl LineReader for Text {
 fn read(line: &[u8]) -> Option<Record> {
     let fields: Vec<&[u8]> = line.split(|b| *b == b'\t').collect();
     let time = |field: &[u8]| {
-        let millis =
-            field.iter().try_fold(0_i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')));
-        millis.filter(|_| field.len() == 13).map(|millis| millis * 1_000_000)
+        let digits = Some(field).filter(|field| field.len() == 13)?;
+        let millis = digits
+            .iter()
+            .try_fold(0_i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')));
+        millis?.checked_mul(1_000_000)
     };
     let verdict = (1..fields.len())
         .rev()
