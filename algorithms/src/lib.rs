@@ -139,7 +139,7 @@ pub use settings::{Algorithm, InvalidSettings, UnknownAlgorithm};
 pub use slow_start::{SlowStart, SlowStartSettings};
 pub use state::{CannotResume, State};
 pub use time::Instant;
-pub use utilization::{InvalidUtilization, Utilization};
+pub use utilization::{InvalidUtilization, Sampling, Utilization};
 pub use vector::{Vector, VectorSettings};
 pub use vegas::{Vegas, VegasSettings};
 pub use window::{Latencies, Window};

@@ -1,4 +1,4 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -137,6 +137,17 @@ impl Algorithm {
             }
             other => other.build()?,
         })
+    }
+
+    /// How the algorithm wants to be told how busy the processors are, if it asks for that and its original says how.
+    #[must_use]
+    pub const fn sampling(&self) -> Option<Sampling> {
+        let every = match self {
+            Self::GoZero(_) => Duration::from_millis(250),
+            Self::Kratos(_) => Duration::from_millis(500),
+            _ => return None,
+        };
+        Some(Sampling { every, keep: 0.95 })
     }
 }
 

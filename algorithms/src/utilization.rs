@@ -1,6 +1,9 @@
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use thiserror::Error;
@@ -75,6 +78,26 @@ impl Default for Utilization {
     fn default() -> Self {
         Self::unknown()
     }
+}
+
+/// How an algorithm wants to be told how busy the machine is, as its original measures it.
+///
+/// ```
+/// use goodput_algorithms::{Algorithm, Sampling, Utilization};
+///
+/// let sampling = Algorithm::from_name("kratos").unwrap().sampling().unwrap();
+/// assert_eq!(sampling, Sampling { every: std::time::Duration::from_millis(500), keep: 0.95 });
+/// // It starts as if the machine had been idle; then, twice a second:
+/// let cpu = Utilization::unknown();
+/// cpu.set(0.0).unwrap();
+/// cpu.blend(1.0, sampling.keep).unwrap();
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// From one measurement to the next. Each is the mean over this time.
+    pub every: Duration,
+    /// The share of the old value that each keeps: see [`Utilization::blend`].
+    pub keep: f64,
 }
 
 /// A utilization, or the weight of one, that cannot be.

@@ -86,10 +86,10 @@ pub use limits::Limits;
 pub use oracle::{Band, Oracle};
 pub use random_scenarios::{random_scenario, random_scenario_text};
 pub use scenario::{
-    Abandoned, Bursts, Class, Clients, Closed, Contradiction, Door, Doors, ErrorEpisode, Expires, Listed,
-    Open, Outage, OutageRequests, Paced, Pauses, Pool, Process, RateChange, Retries, RetryOn, Scenario,
-    ScenarioError, Segment, Service, ServiceChange, Sharing, Sine, Starts, Ties, Usl, Work,
+    Abandoned, Beyond, Bursts, Class, Clients, Closed, Contradiction, Crowd, Door, Doors, ErrorEpisode, Knee,
+    Listed, Open, Outage, OutageRequests, Paced, Pauses, Pool, Process, RateChange, Retries, RetryOn,
+    Scenario, ScenarioError, Segment, Service, ServiceChange, Sharing, Sine, Starts, Ties, Usl, Work,
 };
 pub use suite::{SUITE, suite};
-pub use trace::{DoorDecision, Moment, Trace};
+pub use trace::{Answered, DoorDecision, Moment, Trace};
 pub use world::{Measure, Run, run};

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use goodput::algorithms::{Algorithm, Fixed, FixedSettings, InvalidSettings, Limiter};
+use goodput::algorithms::{Algorithm, Fixed, FixedSettings, InvalidSettings, Limiter, Utilization};
 
 use crate::ScenarioError;
 
@@ -13,7 +13,9 @@ pub enum Limits {
     None,
     /// As the scenario says; a door without a limiter is an error.
     Written,
-    /// This algorithm, a limiter of its own at each gate.
+    /// This algorithm, a limiter of its own at each gate. One that asks how busy the processors are is told how many of
+    /// the service's workers or cores are, as its original measures it ([`Algorithm::sampling`]), on a machine that was
+    /// idle before the run.
     Algorithm(Algorithm),
     /// Limits set from outside: each holds from its instant on, at every gate. The first is at the start.
     Schedule(Vec<(Duration, usize)>),
@@ -47,14 +49,18 @@ impl Limits {
     }
 
     /// A limiter for one gate; `None` for no gate.
-    pub(crate) fn limiter(&self, field: &str) -> Result<Option<Box<dyn Limiter>>, ScenarioError> {
+    pub(crate) fn limiter(
+        &self,
+        field: &str,
+        utilization: &Utilization,
+    ) -> Result<Option<Box<dyn Limiter>>, ScenarioError> {
         match self {
             Self::None => Ok(None),
             Self::Written => Err(ScenarioError::new(format!(
                 "`{field}` names no limiter; write one, as {field}.limiter = {{ algorithm = \"fixed\", limit = 20 }}, \
                  or run it with an algorithm"
             ))),
-            Self::Algorithm(algorithm) => algorithm.build().map(Some).map_err(invalid),
+            Self::Algorithm(algorithm) => algorithm.build_with(utilization).map(Some).map_err(invalid),
             Self::Schedule(steps) => match steps.first() {
                 Some(&(at, limit)) if at.is_zero() => fixed(limit).map(Some),
                 _ => Err(ScenarioError::new("a schedule of limits must begin with one at 0s")),

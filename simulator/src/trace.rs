@@ -19,10 +19,24 @@ pub struct Trace {
     pub moments: Vec<Moment>,
     /// Every decision of every gate's limiter, in order.
     pub decisions: Vec<DoorDecision>,
+    /// Every answer that is no error, late or not, in order, if [`Measure::answers`](crate::Measure::answers) asked for
+    /// them.
+    pub answers: Vec<Answered>,
+}
+
+/// An answer that is no error.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Answered {
+    /// When.
+    pub at: Duration,
+    /// When its request came up.
+    pub asked: Duration,
+    /// When it got its place at its client's gate. Without one, when it came up.
+    pub placed: Duration,
 }
 
 /// One step of a trace: how things stood at its end, and what happened in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
     /// The end of the step.
     pub at: Duration,
@@ -43,6 +57,8 @@ pub struct Moment {
     pub in_service: usize,
     /// What happened in the step.
     pub counts: Counts,
+    /// The same for each of [`Summary::classes`](crate::Summary::classes). Empty without classes.
+    pub classes: Vec<Counts>,
     /// Median latency of what was answered well in the step, late or not. Zero if nothing was.
     pub p50: Duration,
     /// 99th percentile of the same.

@@ -36,7 +36,12 @@ fn a_wrong_file_names_line_and_field_and_says_what_would_be_right() {
         ("workers = 16", "workers = 0", 5, "`service.pool.workers` must be at least 1, not 0"),
         ("workers = 16", "workers = -1", 5, "invalid value: integer `-1`, expected u32"),
         ("exponential", "exponental", 4, "unknown variant `exponental`"),
-        ("pool = { workers = 16 }", "", 3, "`service` must have exactly one of `pool`, `sharing` and `usl`"),
+        (
+            "pool = { workers = 16 }",
+            "",
+            3,
+            "`service` must have exactly one of `pool`, `sharing`, `usl` and `crowd`",
+        ),
         ("per_second = 2400", "per_second = -1", 8, "`clients[0].open.per_second` must lie within 0 and 1e9"),
         (
             "per_second = 2400",

@@ -47,6 +47,8 @@ fn every_field_is_on_the_page_and_nothing_else() {
         ("service.pool", in_table("service.pool")),
         ("service.sharing", in_table("service.sharing")),
         ("service.usl", in_table("service.usl")),
+        ("service.crowd", in_table("service.crowd")),
+        ("service.crowd.knee", in_table("service.crowd.knee")),
         ("service.changes", in_list("service.changes")),
         ("service.pauses", in_table("service.pauses")),
         ("service.errors", in_list("service.errors")),
@@ -70,6 +72,9 @@ fn every_field_is_on_the_page_and_nothing_else() {
         ("door", in_table("door")),
         ("door.service", in_table("door.service")),
         ("door.service.shares", in_table("door.service.shares")),
+        ("door.service.cohorts", in_table("door.service.cohorts")),
+        ("door.service.partitions", in_table("door.service.partitions")),
+        ("door.service.partitions.shares", in_table("door.service.partitions.shares.a")),
         ("door.service.waiting", in_table("door.service.waiting")),
         ("door.service.waiting.codel", in_table("door.service.waiting.codel")),
     ] {
@@ -98,14 +103,15 @@ fn every_choice_is_on_the_page() {
         "ties = \"x\"".to_owned(),
         "[service]\npool = { workers = 1, starts = \"x\" }".to_owned(),
         "[[service.outages]]\nfrom = \"1s\"\nuntil = \"2s\"\nrequests = \"x\"".to_owned(),
+        "[service]\ncrowd = { beyond = \"x\" }".to_owned(),
         "[[clients]]\nopen = { process = \"x\" }".to_owned(),
         "[[clients]]\nclasses = [{ name = \"a\", criticality = \"x\" }]".to_owned(),
         format!("{retries}jitter = \"x\""),
         format!("{retries}on = [\"x\"]"),
         format!("{retries}payment = {{ from = \"x\" }}"),
         "[door.service]\nabandoned = \"x\"".to_owned(),
-        "[door.service]\nexpires = \"x\"".to_owned(),
         "[door.service]\nwaiting = { order = \"x\" }".to_owned(),
+        "[door.service]\nwaiting = { expiry = \"x\" }".to_owned(),
     ] {
         let error = Scenario::parse(&text).unwrap_err().to_string();
         assert!(error.contains("unknown variant `x`"), "{text}: {error}");

@@ -67,8 +67,9 @@ impl Backoff {
     }
 
     fn unjittered(&self, retry: u32) -> Duration {
-        let exponent = i32::try_from(retry.saturating_sub(1)).unwrap_or(i32::MAX);
-        let seconds = self.settings.first.as_secs_f64() * self.settings.factor.powi(exponent);
+        // Not `f64::powi`, whose last digits are another on another machine.
+        let growth = libm::pow(self.settings.factor, f64::from(retry.saturating_sub(1))).min(f64::MAX);
+        let seconds = self.settings.first.as_secs_f64() * growth;
         Duration::try_from_secs_f64(seconds).map_or(self.settings.max, |wait| wait.min(self.settings.max))
     }
 
@@ -149,6 +150,9 @@ mod tests {
         assert_eq!(waits[..4], [MS(100), MS(200), MS(400), MS(800)]);
         assert_eq!(waits[8..], [MS(20_000), MS(20_000)]);
         assert_eq!(backoff.wait(u32::MAX, None, 0.5), Some(MS(20_000)));
+        let at_once =
+            BackoffSettings { first: Duration::ZERO, jitter: Jitter::None, ..BackoffSettings::default() };
+        assert_eq!(Backoff::new(at_once).unwrap().wait(u32::MAX, None, 0.5), Some(Duration::ZERO));
     }
 
     #[test]

@@ -133,6 +133,18 @@ impl<C: Clock> Gate<C> {
         self.shared.look_at_time();
     }
 
+    /// Admits nobody from now on, until [`Gate::resume`]: who may wait waits, within the bounds on waiting, and the others
+    /// are refused as if the limit were reached. Who is in stays in. For a moment in which the service cannot work, while
+    /// what it depends on restarts.
+    pub fn pause(&self) {
+        self.shared.pause();
+    }
+
+    /// Ends a pause, and lets in as many of those who wait as fit, in their order.
+    pub fn resume(&self) {
+        self.shared.resume();
+    }
+
     /// Replaces the limiter. Tokens that are out stay valid, and count against the new limit.
     pub fn replace_limiter(&self, limiter: Box<dyn Limiter>) {
         self.shared.replace_limiter_by_hand(limiter);

@@ -98,7 +98,7 @@ impl<C: Clock> Shared<C> {
         if flags.has(Flags::OBSERVE_ONLY) {
             return Ok(Admission::Entered(self.enter_without_waiting(request, flags)));
         }
-        if !flags.has(Flags::CLASSES) {
+        if !flags.has(Flags::CLASSES) && !flags.has(Flags::PAUSED) {
             let part = self.part_of(request, flags);
             match self.admit(request, part) {
                 Ok(admitted) => return Ok(Admission::Entered(Entry::new(admitted, request))),
@@ -138,6 +138,18 @@ impl<C: Clock> Shared<C> {
         }
     }
 
+    pub(super) fn pause(&self) {
+        let _config = lock(&self.config);
+        self.rules.0.set_paused(true);
+    }
+
+    pub(super) fn resume(&self) {
+        let config = lock(&self.config);
+        self.rules.0.set_paused(false);
+        drop(config);
+        self.let_waiters_in(self.clock.now());
+    }
+
     /// A place became free that somebody waits for, or that belongs to a class.
     #[cold]
     pub(super) fn place_is_free(&self, weight: u32, account: Account, now: Instant) {
@@ -160,7 +172,7 @@ impl<C: Clock> Shared<C> {
 
     fn try_enforce(&self, request: &Request, flags: Flags) -> Result<Entry, Obstacle> {
         let part = self.part_of(request, flags);
-        if flags.has(Flags::CLASSES) {
+        if flags.has(Flags::CLASSES) || flags.has(Flags::PAUSED) {
             return self.try_at_desk(request, part);
         }
         match self.admit(request, part) {
@@ -218,7 +230,7 @@ impl<C: Clock> Shared<C> {
                 if let Some(displaced) = joined.displaced {
                     to_wake.0.push(self.turn_away(&mut desk, displaced, RefusalReason::Displaced, now));
                 }
-                let expires = desk.room.get(joined.ticket).map_or(now, |waiter| waiter.expires);
+                let expires = desk.room.leaves_by(joined.ticket);
                 self.door.0.someone_waits();
                 // Once more, now that whoever frees a place sees the flag.
                 to_wake.0.extend(self.serve(&mut desk, now).0.0);
@@ -279,6 +291,10 @@ impl<C: Clock> Shared<C> {
         }
         let flags = self.rules.0.flags();
         let observe_only = flags.has(Flags::OBSERVE_ONLY);
+        if flags.has(Flags::PAUSED) && !observe_only {
+            self.queue_changed(desk);
+            return (to_wake, true);
+        }
         let mut blocked = false;
         loop {
             let writer = self.stripes.writer(self.stripes.own());
@@ -321,11 +337,15 @@ impl<C: Clock> Shared<C> {
             };
             to_wake.0.push(waker);
         }
+        self.queue_changed(desk);
+        (to_wake, blocked)
+    }
+
+    fn queue_changed(&self, desk: &Desk) {
         if desk.room.is_empty() {
             self.door.0.nobody_waits();
         }
         self.watch.0.hint().set_queue(desk.room.weight());
-        (to_wake, blocked)
     }
 
     /// Refuses one who waited. Tells whom to wake.
@@ -370,6 +390,9 @@ impl<C: Clock> Shared<C> {
         again: bool,
     ) -> Result<Places, Obstacle> {
         let (weight, seen) = (request.weight.max(1), self.door.0.look());
+        if self.rules.0.flags().has(Flags::PAUSED) {
+            return Err(Obstacle::new(RefusalReason::LimitReached, seen));
+        }
         if again && !seen.has_room(weight, part) {
             return Err(Obstacle::of_room(request, part, seen));
         }

@@ -29,6 +29,8 @@ impl Flags {
     pub(super) const CLASSES: Self = Self(4);
     /// Everybody is admitted, whatever the other rules say.
     pub(super) const OBSERVE_ONLY: Self = Self(8);
+    /// Nobody is admitted for the time being.
+    pub(super) const PAUSED: Self = Self(16);
 
     pub(super) const fn with(self, flag: Self, is_set: bool) -> Self {
         if is_set { Self(self.0 | flag.0) } else { Self(self.0 & !flag.0) }
@@ -56,8 +58,14 @@ impl Rules {
         Flags(self.flags.load(Ordering::Relaxed))
     }
 
+    /// Sets all flags but whether the gate is paused, which nobody else may change meanwhile.
     pub(super) fn set_flags(&self, flags: Flags) {
-        self.flags.store(flags.0, Ordering::Relaxed);
+        let paused = self.flags().has(Flags::PAUSED);
+        self.flags.store(flags.with(Flags::PAUSED, paused).0, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_paused(&self, paused: bool) {
+        self.flags.store(self.flags().with(Flags::PAUSED, paused).0, Ordering::Relaxed);
     }
 
     pub(super) fn set_shares(&self, shares: &CriticalityShares) {

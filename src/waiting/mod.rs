@@ -31,7 +31,7 @@ use goodput_algorithms::{Instant, InvalidSettings};
 use self::{codel::CoDel, drain::Drain, lines::Lines};
 pub use self::{
     codel::CoDelSettings,
-    settings::{Order, QueueBound, WaitingSettings},
+    settings::{Expiry, Order, QueueBound, WaitingSettings},
 };
 use crate::{Criticality, Refusal, RefusalReason, Request, refusal::retry_after};
 
@@ -203,13 +203,17 @@ impl<T> WaitingRoom<T> {
             let mut candidate = self.lines.first(line, newest_first);
             while let Some(waiter) = candidate {
                 let ticket = waiter.ticket;
-                if let Some(reason) = self.expired(waiter, now) {
+                let expired = self.expired(waiter, now);
+                if let Some(reason) = expired.filter(|_| self.settings.expiry == Expiry::AtOnce) {
                     return Some(Served::Refused(self.remove(ticket, now)?, reason));
                 }
                 match fits(&waiter.request) {
                     Fit::NotYet => return None,
                     Fit::Pass => candidate = self.lines.next(ticket, newest_first),
                     Fit::Now => {
+                        if let Some(reason) = expired {
+                            return Some(Served::Refused(self.remove(ticket, now)?, reason));
+                        }
                         if let Some(cut) = self.cut(line, now) {
                             return Some(Served::Refused(cut, RefusalReason::QueueStanding));
                         }
@@ -222,8 +226,12 @@ impl<T> WaitingRoom<T> {
         None
     }
 
-    /// One whose time is up by `now`, if there is any, wherever it stands: call again as long as it answers.
+    /// One whose time is up by `now`, if there is any, wherever it stands: call again as long as it answers. Nobody
+    /// under [`Expiry::AtTurn`].
     pub fn expire(&mut self, now: Instant) -> Option<(Waiter<T>, RefusalReason)> {
+        if self.settings.expiry == Expiry::AtTurn {
+            return None;
+        }
         let &(_, ticket) = self.by_expiry.first()?;
         let reason = self.expired(self.lines.get(ticket)?, now)?;
         Some((self.remove(ticket, now)?, reason))
@@ -232,7 +240,14 @@ impl<T> WaitingRoom<T> {
     /// When [`WaitingRoom::expire`] will next have something to say, if nothing else happens.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Instant> {
-        self.by_expiry.first().map(|&(expires, _)| expires)
+        let first = self.by_expiry.first().map(|&(expires, _)| expires);
+        first.filter(|_| self.settings.expiry == Expiry::AtOnce)
+    }
+
+    /// When one that waits leaves at the latest.
+    pub(crate) fn leaves_by(&self, ticket: Ticket) -> Instant {
+        let expires = self.get(ticket).map_or(Instant::ZERO, |waiter| waiter.expires);
+        if self.settings.expiry == Expiry::AtOnce { expires } else { Instant::FAR_FUTURE }
     }
 
     /// Takes out one whose caller went away. `None` if it waits no more.

@@ -25,6 +25,17 @@ pub enum Order {
     Adaptive,
 }
 
+/// When a request leaves whose time is up.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expiry {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// When its turn comes: until then it takes a place of the queue, as where nobody looks at more than the head.
+    AtTurn,
+}
+
 /// Settings of a [`WaitingRoom`](super::WaitingRoom).
 ///
 /// The default is a short queue: at most half as many as the limit, for at most a second, the most critical first.
@@ -61,6 +72,8 @@ pub struct WaitingSettings {
     /// A request with less time than this before its deadline is expired: it could not be served in time. Default 0.
     #[serde(with = "humantime_serde")]
     pub least_time_left: Duration,
+    /// When a request leaves whose time is up: at once, or when its turn comes. Default at once.
+    pub expiry: Expiry,
     /// Whether a request is refused at the door when the wait ahead, by the rate at which the queue drains, exceeds
     /// its deadline or `max_wait`. Default yes.
     pub refuse_hopeless: bool,
@@ -124,6 +137,7 @@ impl Default for WaitingSettings {
             passed_over_at_most: 20,
             codel: None,
             least_time_left: Duration::ZERO,
+            expiry: Expiry::AtOnce,
             refuse_hopeless: true,
         }
     }

@@ -7,7 +7,7 @@ use goodput::{
     algorithms::Instant,
     priority::CriticalityShares,
     share::{Allowance, Share},
-    waiting::{CoDelSettings, Order, QueueBound, WaitingSettings},
+    waiting::{CoDelSettings, Expiry, Order, QueueBound, WaitingSettings},
 };
 
 use crate::support::{CRITICAL_PLUS, SHEDDABLE, answer, ask, at, expires, fixed, ms, plain, queued, waiting};
@@ -263,4 +263,57 @@ async fn with_a_timer_a_wait_ends_by_itself() {
         token.release(Outcome::Success);
     });
     assert!(next.is_ok());
+}
+
+#[test]
+fn whose_time_is_up_keeps_his_place_until_his_turn_if_so_configured() {
+    let settings = WaitingSettings {
+        max_waiting: QueueBound::Count(1),
+        expiry: Expiry::AtTurn,
+        ..WaitingSettings::default()
+    };
+    let (gate, clock) = waiting(1, settings);
+    let token = ask(&gate, Request::DEFAULT).unwrap();
+    let mut late = queued(&gate, Request::DEFAULT);
+    assert_eq!(expires(&mut late), None);
+    clock.advance(ms(5_000));
+    assert!(late.poll().is_pending());
+    assert_eq!(ask(&gate, Request::DEFAULT).unwrap_err().reason, RefusalReason::QueueFull);
+    assert_eq!(gate.waiting(), 1);
+    token.release(Outcome::Success);
+    assert_eq!(answer(&mut late).unwrap_err().reason, RefusalReason::WaitedTooLong);
+    assert_eq!((gate.waiting(), gate.in_flight()), (0, 0));
+}
+
+#[test]
+fn who_comes_in_a_pause_waits_and_is_let_in_in_order_when_it_ends() {
+    let settings = WaitingSettings { max_waiting: QueueBound::Count(3), ..WaitingSettings::default() };
+    let (gate, clock) = waiting(2, settings);
+    let inside = ask(&gate, Request::DEFAULT).unwrap();
+    gate.pause();
+    assert_eq!(gate.try_acquire().unwrap_err().reason, RefusalReason::LimitReached);
+    let mut first = queued(&gate, Request::DEFAULT);
+    let mut better = queued(&gate, CRITICAL_PLUS);
+    clock.advance(ms(10));
+    inside.release(Outcome::Success);
+    assert!(!first.is_woken() && !better.is_woken());
+    let mut third = queued(&gate, Request::DEFAULT);
+    gate.resume();
+    assert!(better.is_woken() && first.is_woken() && !third.is_woken());
+    let tokens = [answer(&mut better).unwrap(), answer(&mut first).unwrap()];
+    assert!(third.poll().is_pending());
+    assert_eq!((gate.in_flight(), gate.waiting()), (2, 1));
+    drop(tokens);
+    assert!(answer(&mut third).is_ok());
+}
+
+#[test]
+fn a_pause_refuses_whom_it_cannot_let_wait_and_outlives_new_settings() {
+    let (gate, _clock) = waiting(2, WaitingSettings::none());
+    gate.pause();
+    assert_eq!(ask(&gate, Request::DEFAULT).unwrap_err().reason, RefusalReason::LimitReached);
+    gate.reconfigure(&gate.config()).unwrap();
+    assert!(ask(&gate, Request::DEFAULT).is_err());
+    gate.resume();
+    assert!(ask(&gate, Request::DEFAULT).is_ok());
 }

@@ -15,6 +15,7 @@ const LIGHT: &str = "\
 .paper{fill:#fff;stroke:#d0d7de}
 .panel{fill:#f6f8fa}
 .over{fill:#ebe7df}
+.away{fill:#cfd5dc}
 text{font:11px system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",Helvetica,Arial,sans-serif;fill:#59636e}
 .title{font-size:15px;font-weight:600;fill:#1f2328}
 .row{font-size:12px;font-weight:600;fill:#1f2328}
@@ -29,8 +30,10 @@ text{font:11px system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",Helvetica,Aria
 .offered{stroke:#1f2328;stroke-width:1}
 .capacity,.deadline,.need{stroke:#1f2328;stroke-width:1;stroke-dasharray:3 2}
 .vain{fill:#8c959f;fill-opacity:.55}
+.turned{fill:#d55e00;fill-opacity:.24}
 text.name,rect.swatch{stroke:none}
-text.word{paint-order:stroke;stroke:#f6f8fa;stroke-width:3px;stroke-linejoin:round}
+text.halo{fill:#f6f8fa;stroke:#f6f8fa;stroke-width:3px;stroke-linejoin:round}
+text.word{stroke:none}
 path.line{fill:none;stroke-width:1.7;stroke-linejoin:round}
 path.thin{fill:none;stroke-width:1;stroke-linejoin:round}
 path.area,rect.area{stroke:none;fill-opacity:.78}
@@ -42,6 +45,7 @@ const DARK: &str = "\
 .paper{fill:#0d1117;stroke:#3d444d}
 .panel{fill:#161b22}
 .over{fill:#2d2a26}
+.away{fill:#343b44}
 text{fill:#9198a1}
 .title,.row,.figure{fill:#f0f6fc}
 .grid{stroke:#30363d}
@@ -51,7 +55,8 @@ text{fill:#9198a1}
 .offered{stroke:#f0f6fc}
 .capacity,.deadline,.need{stroke:#f0f6fc}
 .vain{fill:#9198a1;fill-opacity:.45}
-text.word{stroke:#161b22}
+.turned{fill:#e8843c;fill-opacity:.3}
+text.halo{fill:#161b22;stroke:#161b22}
 ";
 
 /// Where a text is held.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{
     canvas::{Anchor, Canvas, WIDTH},
-    panels::{ROWS, Row, Rows},
-    play::{Column, Entrant, Played},
+    panels::Frame,
+    play::{Column, Played},
+    rows::Row,
     scale::Scale,
     words,
 };
@@ -48,24 +49,22 @@ pub(super) fn draw(played: &Played, title: &str) -> String {
     let width = column_width(columns);
     canvas.text(14.0, 25.0, "title", Anchor::Start, title);
     canvas.text(14.0, 42.0, "", Anchor::Start, &words::subtitle(played));
-    let rows = Rows::new(played);
+    let rows = Row::all(played);
     let mut y = 50.0;
     for bank in played.columns.chunks(columns) {
         y = Bank { played, rows: &rows, columns: bank, width, top: y }.draw(&mut canvas);
     }
-    let names: Vec<_> = played.columns.iter().map(|column| Entrant::label(&column.name)).collect();
-    let description = format!(
-        "Limit and requests in flight, requests per second, latency and refusals over time, under {}. {}",
-        names.join(", "),
-        played.scenario.about
-    );
+    let names: Vec<_> = played.columns.iter().map(|column| column.label.as_str()).collect();
+    let shown: Vec<_> = rows.iter().map(|row| row.title.as_str()).collect();
+    let description =
+        format!("{}, over time; columns: {}. {}", shown.join("; "), names.join(", "), played.scenario.about);
     canvas.finish(y + 4.0, title, description.trim_end())
 }
 
 /// Columns beside each other.
 struct Bank<'a> {
     played: &'a Played,
-    rows: &'a Rows,
+    rows: &'a [Row],
     columns: &'a [Column],
     width: f64,
     top: f64,
@@ -74,7 +73,7 @@ struct Bank<'a> {
 impl Bank<'_> {
     /// Draws it, and tells where it ends.
     fn draw(&self, canvas: &mut Canvas) -> f64 {
-        let pens: Vec<_> = self.columns.iter().map(|column| canvas.pen(&column.name)).collect();
+        let pens: Vec<_> = self.columns.iter().map(|column| canvas.pen(&column.ink)).collect();
         for (index, column) in self.columns.iter().enumerate() {
             self.head(canvas, self.left(index), column, &pens[index]);
         }
@@ -87,16 +86,15 @@ impl Bank<'_> {
             (0..self.columns.len()).for_each(|index| self.loads(canvas, self.left(index), y));
             y += 2.0;
         }
-        for row in &ROWS {
+        for row in self.rows {
             row.head(canvas, LEFT, y + 15.0, &pens);
             y += ROW_HEAD;
-            let scale = self.rows.scale(row.measure);
-            for tick in scale.ticks(row.apart) {
-                let at = y + row.height - scale.at(tick);
+            for tick in row.scale.ticks(row.apart) {
+                let at = y + row.height - row.scale.at(tick);
                 canvas.text(LEFT - 6.0, at + 3.5, "", Anchor::End, &(row.number)(tick));
             }
             for (index, column) in self.columns.iter().enumerate() {
-                self.panel(canvas, (self.left(index), y), row, scale, column, &pens[index]);
+                self.panel(canvas, (self.left(index), y), row, column, &pens[index]);
             }
             y += row.height;
         }
@@ -114,7 +112,7 @@ impl Bank<'_> {
 
     fn head(&self, canvas: &mut Canvas, x: f64, column: &Column, pen: &str) {
         let y = self.top + 20.0;
-        canvas.text(x, y, &format!("name {pen}"), Anchor::Start, &Entrant::label(&column.name));
+        canvas.text(x, y, &format!("name {pen}"), Anchor::Start, &column.label);
         for (index, figure) in words::head(column).iter().enumerate() {
             canvas.text(x, y + 14.0 + 13.0 * index as f64, "figure", Anchor::Start, figure);
         }
@@ -132,15 +130,7 @@ impl Bank<'_> {
         }
     }
 
-    fn panel(
-        &self,
-        canvas: &mut Canvas,
-        (x, y): (f64, f64),
-        row: &Row,
-        scale: &Scale,
-        column: &Column,
-        pen: &str,
-    ) {
+    fn panel(&self, canvas: &mut Canvas, (x, y): (f64, f64), row: &Row, column: &Column, pen: &str) {
         let time = self.time();
         canvas.rectangle("panel", x, y, self.width, row.height);
         let at = |instant: Duration| x + time.at(instant.as_secs_f64());
@@ -148,8 +138,12 @@ impl Bank<'_> {
             let (from, until) = (at(segment.from), at(segment.until));
             canvas.rectangle("over", from, y, until - from, row.height);
         }
-        for tick in scale.ticks(row.apart) {
-            let level = y + row.height - scale.at(tick);
+        for outage in &self.played.scenario.service.outages {
+            let (from, until) = (at(outage.from), at(outage.until));
+            canvas.rectangle("away", from, y, until - from, row.height);
+        }
+        for tick in row.scale.ticks(row.apart) {
+            let level = y + row.height - row.scale.at(tick);
             canvas.rule("grid", (x, level), (x + self.width, level));
         }
         if self.played.segments.len() <= NUMBERED {
@@ -157,9 +151,8 @@ impl Bank<'_> {
                 canvas.rule("rule", (at(segment.from), y), (at(segment.from), y + row.height));
             }
         }
-        let frame =
-            super::panels::Frame { played: self.played, time, scale: *scale, x, y, height: row.height };
-        (row.draw)(canvas, &frame, column, pen);
+        let frame = Frame { played: self.played, time, scale: row.scale, x, y, height: row.height };
+        row.panel.draw(canvas, &frame, column, pen);
     }
 
     fn foot(&self, canvas: &mut Canvas, y: f64) {

@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use goodput_simulator::Scenario;
+use goodput_simulator::{Comparison, Scenario};
 use serde::Deserialize;
 
 use super::{
     Format, columns,
     load::{self, LoadCurves},
     numbers,
-    play::{Entrant, Played, play},
+    play::{Entrant, Played, play, play_variations},
     table::{self, Table},
 };
 use crate::failure::Failure;
@@ -32,13 +32,22 @@ pub(super) struct Gallery {
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
     pub(super) file: PathBuf,
-    pub(super) scenario: Scenario,
+    subject: Subject,
     pub(super) title: String,
     /// What to see in it.
     see: String,
     algorithms: String,
     /// Draws goodput against these loads, instead of one run over time.
     loads: Vec<f64>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+enum Subject {
+    /// A scenario, to be played under each algorithm.
+    Scenario(Box<Scenario>),
+    /// Variations of a scenario, each with its own doors.
+    Variations(Vec<(String, Scenario)>),
 }
 
 /// What a picture shows.
@@ -88,7 +97,7 @@ impl Gallery {
                 return Err(Failure::Arguments(problem));
             }
             Ok(Picture {
-                scenario: Scenario::read(&file)?,
+                subject: Subject::read(&file)?,
                 file,
                 title: entry.title,
                 see: entry.see,
@@ -133,11 +142,13 @@ impl Gallery {
 impl Picture {
     /// Of one scenario file that no gallery lists.
     pub(super) fn of_file(file: &Path, algorithms: &str) -> Result<Self, Failure> {
-        let scenario = Scenario::read(file)?;
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let subject = Subject::read(file)?;
+        let title = if let Subject::Scenario(scenario) = &subject { scenario.name.clone() } else { name };
         Ok(Self {
             file: file.to_path_buf(),
-            title: scenario.name.clone(),
-            scenario,
+            title,
+            subject,
             see: String::new(),
             algorithms: algorithms.to_owned(),
             loads: Vec::new(),
@@ -150,17 +161,41 @@ impl Picture {
     }
 
     pub(super) fn play(&self, seed: u64) -> Result<Shown, Failure> {
-        let entrants = if self.scenario.open_doors() > 0 {
+        let width = |columns| columns::column_width(columns::columns_of(columns)) as usize;
+        let scenario = match &self.subject {
+            Subject::Scenario(scenario) => scenario,
+            Subject::Variations(variations) => {
+                let played = play_variations(variations, seed, width(variations.len()))?;
+                return Ok(Shown::OverTime(Box::new(played)));
+            }
+        };
+        let entrants = if scenario.open_doors() > 0 {
             Entrant::parse_list(&self.algorithms)?
         } else {
             Entrant::written()
         };
         if self.loads.is_empty() {
-            let width = columns::column_width(columns::columns_of(entrants.len()));
-            return Ok(Shown::OverTime(Box::new(play(&self.scenario, &entrants, seed, width as usize)?)));
+            let played = play(scenario, &entrants, seed, width(entrants.len()))?;
+            return Ok(Shown::OverTime(Box::new(played)));
         }
-        let curves = LoadCurves::play(&self.scenario, &entrants, seed, &self.loads)?;
+        let curves = LoadCurves::play(scenario, &entrants, seed, &self.loads)?;
         Ok(Shown::AgainstLoad(Box::new(curves)))
+    }
+}
+
+impl Subject {
+    /// Reads a file: a scenario, or one that compares variations of it, of which the rows of the first table are drawn.
+    fn read(file: &Path) -> Result<Self, Failure> {
+        if !fs::read_to_string(file).is_ok_and(|text| Comparison::is_one(&text)) {
+            return Ok(Self::Scenario(Box::new(Scenario::read(file)?)));
+        }
+        let comparison = Comparison::read(file)?;
+        let rows = comparison.tables.iter().take(1).flat_map(|table| &table.rows);
+        let variations = rows.map(|row| {
+            let scenario = Scenario { about: comparison.about.clone(), ..comparison.scenario(row)? };
+            Ok((row.label.clone(), scenario))
+        });
+        Ok(Self::Variations(variations.collect::<Result<_, Failure>>()?))
     }
 }
 
@@ -178,6 +213,7 @@ impl Shown {
     /// The figures of the runs.
     pub(super) fn table(&self) -> Table {
         match self {
+            Self::OverTime(played) if played.classes().len() > 1 => table::of_classes(played),
             Self::OverTime(played) => table::of_runs(played),
             Self::AgainstLoad(curves) => table::of_loads(curves),
         }

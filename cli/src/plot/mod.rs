@@ -8,6 +8,7 @@ mod load;
 mod numbers;
 mod panels;
 mod play;
+mod rows;
 mod scale;
 mod table;
 pub(crate) mod words;
@@ -33,7 +34,8 @@ const DEFAULT: &str = "none,aimd,vegas,gradient,gradient2,windowed";
 /// Draws scenarios, and prints how the algorithms compare in them.
 ///
 /// Each picture shows, for each algorithm, its limit against the limits that are as good as the best, requests per
-/// second, latency, and refusals, over time. Pictures stand beside their scenario files. Without files, the whole
+/// second, latency, and refusals, over time; or for each class of requests what became of them. Of a file that compares
+/// variations, each row of the first table is a column. Pictures stand beside their files. Without files, the whole
 /// gallery is drawn again, with its page, README.md.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -42,7 +44,7 @@ pub(crate) struct Arguments {
     /// Algorithms, with commas between; `none` is no gate at all, and `fixed:50` a limit that never moves
     #[arg(long, value_name = "NAMES")]
     algorithm: Option<String>,
-    /// Pictures, or the numbers behind them
+    /// Pictures, or the numbers behind them. Pictures are SVG alone; any browser makes a PNG of them
     #[arg(long, value_enum, default_value_t = Format::Svg)]
     format: Format,
     /// Where to write [default: beside each scenario file]

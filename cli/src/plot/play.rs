@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use goodput::algorithms::Algorithm;
 use goodput_simulator::{
-    Band, Limits, Measure, Oracle, Scenario, Segment, Summary, Trace, run,
+    Band, ClassName, Limits, Measure, Moment, Oracle, Scenario, Segment, Summary, Trace, run,
     score::{Convergence, Score},
 };
 use rayon::prelude::*;
@@ -27,7 +28,12 @@ pub(super) struct Entrant {
 /// How a run went.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
+    /// As in tables of figures.
     pub(super) name: String,
+    /// As pictures call it.
+    pub(super) label: String,
+    /// The algorithm in whose colour it is drawn.
+    pub(super) ink: String,
     pub(super) summary: Summary,
     /// In the steps of the picture.
     pub(super) trace: Trace,
@@ -50,6 +56,24 @@ pub(super) struct Played {
     /// The best limits and their bands; `None` if the scenario leaves no limiter open.
     pub(super) best: Option<(Oracle, Vec<Band>)>,
     pub(super) columns: Vec<Column>,
+}
+
+impl Played {
+    /// The classes of requests, the same in all columns.
+    pub(super) fn classes(&self) -> &[ClassName] {
+        self.columns.first().map_or(&[], |column| &column.summary.classes)
+    }
+
+    /// Every step of every column.
+    pub(super) fn moments(&self) -> impl Iterator<Item = &Moment> {
+        self.columns.iter().flat_map(|column| &column.trace.moments)
+    }
+
+    /// The most of something in a step, per second.
+    pub(super) fn most_per_step(&self, count: impl Fn(&Moment) -> u64) -> f64 {
+        let step = self.columns.first().map_or(1.0, |column| column.trace.step.as_secs_f64());
+        self.moments().map(|moment| count(moment) as f64 / step).fold(0.0, f64::max)
+    }
 }
 
 impl Entrant {
@@ -107,11 +131,30 @@ pub(super) fn play(
     let (best, runs) = rayon::join(
         || open.then(|| best(scenario, seed)).transpose(),
         || {
-            let runs = entrants.par_iter().map(|entrant| play_twice(scenario, entrant, seed, steps));
+            let runs = entrants.par_iter().map(|entrant| play_twice(scenario, &entrant.limits, seed, steps));
             runs.collect::<Result<Vec<_>, Failure>>()
         },
     );
     Ok(compare(scenario, entrants, best?, runs?))
+}
+
+/// Plays variations of a scenario, each with its own doors, with a trace of so many steps.
+pub(super) fn play_variations(
+    variations: &[(String, Scenario)],
+    seed: u64,
+    steps: usize,
+) -> Result<Played, Failure> {
+    let columns = variations.par_iter().map(|(label, scenario)| {
+        let (summary, _, trace) = play_twice(scenario, &Limits::Written, seed, steps)?;
+        let ink = scenario.door.service.as_ref().and_then(|door| door.limiter.as_ref());
+        let ink = ink.map_or(NONE, Algorithm::name).to_owned();
+        Ok(Column { name: label.clone(), label: label.clone(), ink, summary, trace, verdict: None })
+    });
+    let columns: Vec<_> = columns.collect::<Result<_, Failure>>()?;
+    let Some((_, scenario)) = variations.first() else {
+        return Err(Failure::Arguments("there is no variation to draw: the first table has no rows".into()));
+    };
+    Ok(Played { scenario: scenario.clone(), segments: scenario.segments(), best: None, columns })
 }
 
 /// The same for a scenario whose oracle is known.
@@ -123,7 +166,7 @@ pub(super) fn play_knowing(
     steps: usize,
 ) -> Result<Played, Failure> {
     let bands = oracle.bands(scenario, seed)?;
-    let runs = entrants.par_iter().map(|entrant| play_twice(scenario, entrant, seed, steps));
+    let runs = entrants.par_iter().map(|entrant| play_twice(scenario, &entrant.limits, seed, steps));
     let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
     Ok(compare(scenario, entrants, Some((oracle.clone(), bands)), runs))
 }
@@ -136,6 +179,8 @@ fn compare(
 ) -> Played {
     let columns = entrants.iter().zip(runs).map(|(entrant, (summary, fine, trace))| Column {
         name: entrant.name.clone(),
+        label: Entrant::label(&entrant.name),
+        ink: entrant.name.clone(),
         verdict: best.as_ref().map(|(oracle, bands)| Verdict {
             score: Score::new(scenario, oracle, &summary),
             convergence: Convergence::new(scenario, bands, &fine),
@@ -156,14 +201,14 @@ fn best(scenario: &Scenario, seed: u64) -> Result<(Oracle, Vec<Band>), Failure> 
 /// Once in the fine steps by which runs are judged, and once in those of the picture.
 fn play_twice(
     scenario: &Scenario,
-    entrant: &Entrant,
+    limits: &Limits,
     seed: u64,
     steps: usize,
 ) -> Result<(Summary, Trace, Trace), Failure> {
     let fine = Measure { trace: true, ..Measure::default() };
     let step = scenario.length.as_nanos().div_ceil(steps.max(1) as u128);
     let coarse = Measure { step: Some(Duration::from_nanos(step as u64)), ..fine.clone() };
-    let judged = run(scenario, &entrant.limits, seed, &fine)?;
-    let shown = run(scenario, &entrant.limits, seed, &coarse)?;
+    let judged = run(scenario, limits, seed, &fine)?;
+    let shown = run(scenario, limits, seed, &coarse)?;
     Ok((judged.summary, judged.trace.unwrap_or_default(), shown.trace.unwrap_or_default()))
 }

@@ -80,10 +80,8 @@ const RUNS: [&str; 12] = [
 /// The figures of the runs of one scenario, the oracle first.
 pub(super) fn of_runs(played: &Played) -> Table {
     let oracle = played.best.iter().map(|(oracle, _)| run_row("best limits", &oracle.summary, None));
-    let columns = played
-        .columns
-        .iter()
-        .map(|column| run_row(&Entrant::label(&column.name), &column.summary, column.verdict.as_ref()));
+    let columns =
+        played.columns.iter().map(|column| run_row(&column.label, &column.summary, column.verdict.as_ref()));
     let rows = oracle.chain(columns).map(|row| row.to_vec()).collect();
     Table { header: RUNS.map(str::to_owned).to_vec(), rows }
 }
@@ -108,6 +106,22 @@ fn run_row(name: &str, summary: &Summary, verdict: Option<&Verdict>) -> [String;
         convergence.and_then(|way| way.time_s).map_or_else(none, seconds),
         convergence.and_then(|way| way.oscillation).map_or_else(none, percent),
     ]
+}
+
+/// What became of the requests of each class.
+pub(super) fn of_classes(played: &Played) -> Table {
+    let names = |what: &str| -> Vec<String> {
+        played.classes().iter().map(|class| format!("{what}: {}", class.name)).collect()
+    };
+    let header = [String::new()].into_iter().chain(names("in time")).chain(names("refused")).collect();
+    let share = |of: u64, all: u64| percent(of as f64 / all.max(1) as f64);
+    let rows = played.columns.iter().map(|column| {
+        let total = column.summary.total();
+        let good = total.classes.iter().map(|counts| share(counts.good, counts.offered));
+        let refused = total.classes.iter().map(|counts| share(counts.refused.total(), counts.attempts));
+        [column.label.clone()].into_iter().chain(good).chain(refused).collect()
+    });
+    Table { header, rows: rows.collect() }
 }
 
 /// Goodput by load, as a share of capacity.

@@ -82,6 +82,9 @@ pub(super) fn subtitle(played: &Played) -> String {
     if played.segments.iter().any(|segment| segment.load() > Some(1.0)) {
         parts.push("shaded: overload".into());
     }
+    if !scenario.service.outages.is_empty() {
+        parts.push("grey: the service is away".into());
+    }
     let mut text = parts.join(" · ");
     text[..1].make_ascii_uppercase();
     text

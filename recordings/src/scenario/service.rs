@@ -109,6 +109,7 @@ fn plain(work: Work, kind: Kind) -> Service {
         pool,
         sharing,
         usl,
+        crowd: None,
         speed: 1.0,
         stretch: 1.0,
         delay: Duration::ZERO,

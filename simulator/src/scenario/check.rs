@@ -3,12 +3,17 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use goodput::{
-    Criticality, algorithms::Algorithm, client::Throttle, producer::PushBackQueue, waiting::WaitingRoom,
+    Criticality,
+    algorithms::Algorithm,
+    client::{Jitter, Throttle},
+    priority::{Cohorts, Partitions},
+    producer::PushBackQueue,
+    waiting::WaitingRoom,
 };
 
 use super::{
-    Class, Clients, Closed, Contradiction, Door, ErrorEpisode, Open, OutageRequests, Paced, Pauses, Retries,
-    Scenario, Service, nanos,
+    Beyond, Class, Clients, Closed, Contradiction, Crowd, Door, ErrorEpisode, Open, OutageRequests, Paced,
+    Pauses, Retries, Scenario, Service, nanos,
 };
 
 /// No run is longer: a century leaves room to add any two times.
@@ -34,6 +39,9 @@ impl Scenario {
         }
         if self.deadline.is_some_and(|deadline| deadline.is_zero()) {
             return wrong("deadline", "must be above 0; leave it out if there is none");
+        }
+        if self.timer.is_some_and(|timer| timer.is_zero()) {
+            return wrong("timer", "must be above 0; leave it out if there is none");
         }
         self.service.check(self.length)?;
         if self.clients.is_empty() {
@@ -64,11 +72,19 @@ impl Scenario {
                 "needs a `timeout` here or a `deadline` of the scenario",
             );
         }
-        let lost = self.service.outages.iter().any(|outage| outage.requests == OutageRequests::Lost);
+        let lost = self.service.outages.iter().any(|outage| outage.requests == OutageRequests::Lost)
+            || self.service.crowd.as_ref().is_some_and(|crowd| crowd.beyond == Beyond::Lost);
         if lost && clients.timeout.is_none() {
             return wrong(
                 format!("{field}.timeout"),
-                "must be set where an outage leaves requests unanswered",
+                "must be set where an outage or a crowd leaves requests unanswered",
+            );
+        }
+        if clients.retries.as_ref().is_some_and(|retries| retries.keeps_place) && self.door.clients.is_none()
+        {
+            return wrong(
+                format!("{field}.retries.keeps_place"),
+                "needs a gate at clients: `[door.clients]`",
             );
         }
         let first_door = self.door.clients.as_ref().or(self.door.service.as_ref());
@@ -86,9 +102,9 @@ impl Scenario {
 impl Service {
     fn check(&self, length: Duration) -> Checked {
         self.work.check("service.work")?;
-        let kinds = [self.pool.is_some(), self.sharing.is_some(), self.usl.is_some()];
+        let kinds = [self.pool.is_some(), self.sharing.is_some(), self.usl.is_some(), self.crowd.is_some()];
         if kinds.iter().filter(|&&present| present).count() != 1 {
-            return wrong("service", "must have exactly one of `pool`, `sharing` and `usl`");
+            return wrong("service", "must have exactly one of `pool`, `sharing`, `usl` and `crowd`");
         }
         if let Some(pool) = &self.pool {
             if pool.workers == 0 {
@@ -118,6 +134,7 @@ impl Service {
                 );
             }
         }
+        self.crowd.as_ref().map_or(Ok(()), Crowd::check)?;
         check_factor(self.speed, "service.speed")?;
         check_factor(self.stretch, "service.stretch")?;
         check_order(self.changes.iter().map(|change| change.at), "service.changes")?;
@@ -146,6 +163,29 @@ impl Service {
                 return wrong(format!("service.outages[{index}].until"), "must be after `from`");
             }
             last = outage.until;
+        }
+        Ok(())
+    }
+}
+
+impl Crowd {
+    fn check(&self) -> Checked {
+        check_factor(self.slows_by, "service.crowd.slows_by")?;
+        if let Some(knee) = &self.knee
+            && !(1.0..=1e6).contains(&knee.growth)
+        {
+            return wrong(
+                "service.crowd.knee.growth",
+                format!("must lie within 1 and 1e6, not {}", knee.growth),
+            );
+        }
+        for (name, most) in [("at_most", self.at_most), ("at_most_per_second", self.at_most_per_second)] {
+            if most == Some(0) {
+                return wrong(
+                    format!("service.crowd.{name}"),
+                    "must be at least 1; leave it out for any number",
+                );
+            }
         }
         Ok(())
     }
@@ -322,6 +362,21 @@ impl Retries {
         if self.longest.is_some_and(|longest| longest < self.wait) {
             return wrong(format!("{field}.longest"), "must be at least `wait`");
         }
+        if self.at_most.is_none() && self.then.iter().any(|wait| wait.is_zero()) {
+            return wrong(format!("{field}.then"), "must hold no 0 where retries go on for ever");
+        }
+        if !self.then.is_empty() && (self.growth != 1.0 || self.longest.is_some()) {
+            return wrong(format!("{field}.then"), "says all waits: leave out `growth` and `longest`");
+        }
+        if !self.then.is_empty() && self.jitter != Jitter::None {
+            return wrong(format!("{field}.then"), "knows no `jitter`");
+        }
+        if self.from_send && self.keeps_place {
+            return wrong(
+                format!("{field}.keeps_place"),
+                "cannot be where attempts follow each other unanswered (`from_send`)",
+            );
+        }
         if self.from_send && self.wait.is_zero() {
             return wrong(format!("{field}.wait"), "must be above 0 where it counts from the sending");
         }
@@ -340,13 +395,20 @@ fn check_door(door: Option<&Door>, field: &str) -> Checked {
     if queues.iter().filter(|&&present| present).count() > 1 {
         return wrong(field, "must have at most one of `max_waiting`, `waiting` and `push_back`");
     }
-    if door.max_waiting > 0 && door.shares.is_some() {
-        return wrong(format!("{field}.max_waiting"), "knows no `shares`; use `waiting`");
-    }
     if let (Some(shares), Some(Algorithm::Fixed(fixed))) = (&door.shares, &door.limiter)
         && let Err(error) = shares.check_against(fixed.limit)
     {
         return wrong(format!("{field}.shares.{}", error.field), error.problem);
+    }
+    if let Some(cohorts) = &door.cohorts
+        && let Err(error) = Cohorts::new(cohorts.clone())
+    {
+        return wrong(format!("{field}.cohorts.{}", error.field), error.problem);
+    }
+    if let Some(partitions) = &door.partitions
+        && let Err(error) = Partitions::new(partitions.clone())
+    {
+        return wrong(format!("{field}.partitions.{}", error.field), error.problem);
     }
     if let Some(waiting) = &door.waiting
         && let Err(error) = WaitingRoom::<()>::new(waiting.clone())

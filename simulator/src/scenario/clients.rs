@@ -42,6 +42,12 @@ pub struct Clients {
     /// or else for the scenario's `deadline`. Default no.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tells_deadline: bool,
+    /// The partition to which its requests belong, of those that a door guarantees something to. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    /// Whether doors are told which of the `count` clients asks: a user, whose requests are all of one cohort. Default no.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tells_user: bool,
     /// The classes into which its requests fall. Default: all are of one, critical.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,

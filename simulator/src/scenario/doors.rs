@@ -1,6 +1,10 @@
 use std::time::Duration;
 
-use goodput::{algorithms::Algorithm, priority::CriticalityShares, waiting::WaitingSettings};
+use goodput::{
+    algorithms::Algorithm,
+    priority::{CohortSettings, CriticalityShares, PartitionsSettings},
+    waiting::WaitingSettings,
+};
 use serde::{Deserialize, Serialize};
 
 /// Where gates stand: before the service, at each client, at both or nowhere.
@@ -28,9 +32,15 @@ pub struct Door {
     /// How much of the limit each criticality may use. Default: everybody everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shares: Option<CriticalityShares>,
-    /// A waiting room with goodput's settings. Default: none. Places are given as [`Pool::starts`](crate::Pool::starts)
-    /// says: if `last`, all who come join the room, and those whose turn it is are admitted after everything else that
-    /// happens at an instant.
+    /// Sheds the least critical by cohorts under overload. Default: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cohorts: Option<CohortSettings>,
+    /// Guarantees parts of the limit to partitions. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<PartitionsSettings>,
+    /// How requests wait for room, with the gate's settings. Default: not at all. Places are given as
+    /// [`Pool::starts`](crate::Pool::starts) says: if `last`, all who come wait, and those whose turn it is are admitted
+    /// after everything else that happens at an instant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitingSettings>,
     /// A queue of so many places that pushes back on producers that can wait, as goodput's. Default: none.
@@ -39,9 +49,6 @@ pub struct Door {
     /// What becomes of a request that waits here when its client stops waiting for it. Default `leaves`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub abandoned: Abandoned,
-    /// When the waiting room turns away those whose time is up. Default `at_once`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub expires: Expires,
     /// How often the gate is told that time passes, beside what requests tell it. Default: never.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub tick: Option<Duration>,
@@ -59,17 +66,6 @@ pub enum Abandoned {
     Leaves,
     /// It stays: nobody tells the door.
     Stays,
-}
-
-/// When a waiting room turns away a request whose time is up.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Expires {
-    /// As its time is up.
-    #[default]
-    AtOnce,
-    /// When it would be its turn.
-    AtTurn,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

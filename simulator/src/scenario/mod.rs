@@ -2,6 +2,7 @@
 
 mod check;
 mod clients;
+mod crowd;
 mod doors;
 mod error;
 mod rates;
@@ -16,12 +17,13 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     clients::{Bursts, Class, Clients, Closed, Listed, Open, Paced, Process, RateChange, Sine},
-    doors::{Abandoned, Door, Doors, Expires},
+    doors::{Abandoned, Door, Doors},
     error::{Contradiction, ScenarioError},
     retries::{Retries, RetryOn},
     segments::Segment,
     service::{
-        ErrorEpisode, Outage, OutageRequests, Pauses, Pool, Service, ServiceChange, Sharing, Starts, Usl,
+        Beyond, Crowd, ErrorEpisode, Knee, Outage, OutageRequests, Pauses, Pool, Service, ServiceChange,
+        Sharing, Starts, Usl,
     },
     work::Work,
 };
@@ -45,9 +47,13 @@ pub struct Scenario {
     /// An answer is good if it comes within this time of its attempt's sending. Without one, every success is good.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// What is sent first of what is sent at one instant. Default `retries_first`.
+    /// What happens first of what is due at one instant. Default `retries_first`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ties: Ties,
+    /// The resolution of timers: timeouts, waits before retries and the work of a crowd end at the first whole multiple
+    /// of it, counted from their beginning, that is longer. Default: none, they end to the nanosecond.
+    #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
+    pub timer: Option<Duration>,
     /// Who does the work.
     pub service: Service,
     /// Who asks for it.
@@ -57,16 +63,18 @@ pub struct Scenario {
     pub door: Doors,
 }
 
-/// In which order retries and first attempts are sent that are due at one instant.
+/// In which order answers come, and retries and first attempts are sent, that are due at one instant.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
-    /// All retries, then the first attempts; of a kind whichever was planned first.
+    /// Answers, then all retries, then the first attempts; of a kind whichever was planned first.
     #[default]
     RetriesFirst,
-    /// Whichever was planned first: a retry when its last attempt failed, a first attempt when the one before it was sent
-    /// or answered.
+    /// Answers, then whichever was planned first: a retry when its last attempt failed, a first attempt when the one before
+    /// it was sent or answered.
     AsPlanned,
+    /// As `retries_first`, but answers after all that is sent: it was planned before they were.
+    AnswersLast,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -19,6 +19,10 @@ pub struct Retries {
     /// How many times longer each next wait is. Default 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub growth: f64,
+    /// The waits before the second and all further retries, the last of them before all that follow; instead of
+    /// `growth`. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<humantime_serde::Serde<Duration>>,
     /// No wait is longer. Default: no bound.
     #[serde(default, with = "humantime_serde", skip_serializing_if = "Option::is_none")]
     pub longest: Option<Duration>,
@@ -35,9 +39,20 @@ pub struct Retries {
     /// attempt follows the other, and any answer in time will do. Default no.
     #[serde(default, skip_serializing_if = "is_false")]
     pub from_send: bool,
+    /// Whether a request keeps its place at its client's gate from its first attempt to its last, through the waits
+    /// between, so that the limiter sees all of it as one. An attempt, and its timeout, then begin behind the gate. Default no: each
+    /// attempt asks for a place of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keeps_place: bool,
 }
 
 impl Retries {
+    /// The wait before the `retry`-th retry, from 1, if it is one of a list.
+    pub(crate) fn listed_wait(&self, retry: u32) -> Option<Duration> {
+        let listed = self.then.get((retry as usize).checked_sub(2)?).or(self.then.last());
+        listed.map(|wait| **wait)
+    }
+
     /// The settings of goodput's retries.
     pub(crate) fn settings(&self) -> RetrySettings {
         RetrySettings {
@@ -59,9 +74,9 @@ impl Retries {
 pub enum RetryOn {
     /// No answer in time.
     Timeout,
-    /// It was refused: by a gate, by the client's throttle, or by a service that is away.
+    /// It was refused: by a gate, by the client's throttle, or by a service that is away or crowded.
     Refusal,
-    /// It failed.
+    /// It failed: the service answered with an error.
     Failure,
 }
 

@@ -86,11 +86,14 @@ impl Scenario {
             workers = change.workers.or(workers);
             cores = change.cores.or(cores);
         }
-        let at_once = match &service.usl {
-            Some(usl) => usl.peak(),
-            None => f64::from(workers.or(cores).unwrap_or(0)),
+        let at_once = match (&service.usl, &service.crowd) {
+            (Some(usl), _) => usl.peak(),
+            (_, Some(crowd)) => crowd.peak(),
+            (None, None) => f64::from(workers.or(cores).unwrap_or(0)),
         };
-        at_once * speed / (service.work.mean_ns() * stretch) * 1e9
+        let most = service.crowd.as_ref().and_then(|crowd| crowd.at_most_per_second);
+        let most = most.map_or(f64::INFINITY, f64::from);
+        (at_once * speed / (service.work.mean_ns() * stretch) * 1e9).min(most)
     }
 }
 

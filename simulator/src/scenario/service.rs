@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Work;
 
-/// Who does the work. Exactly one of `pool`, `sharing` and `usl` says how requests get in each other's way.
+/// Who does the work. Exactly one of `pool`, `sharing`, `usl` and `crowd` says how requests get in each other's way.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
@@ -19,6 +19,9 @@ pub struct Service {
     /// Requests that slow each other by the universal scalability law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usl: Option<Usl>,
+    /// Requests that are all worked on at once, the longer the more there are as they come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowd: Option<Crowd>,
     /// How fast it works at the start: 1 does a second of work in a second. Acts on work under way. In millionths.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub speed: f64,
@@ -87,6 +90,52 @@ pub struct Usl {
     pub contention: f64,
     /// The cost of keeping every pair in step (β or κ), at least 0.
     pub crosstalk: f64,
+}
+
+/// No workers and no queue: whoever comes is worked on at once, and the more are there as he comes the longer it takes.
+///
+/// The n-th to be there takes 1 + `slows_by` (n − 1) + (`knee.growth`^max(0, n − `knee.from`) − 1) times as long as one
+/// alone. Source: the server in the tests of Vector's adaptive request concurrency.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crowd {
+    /// By how much of its own work each of those who are there slows one who comes. Default 0.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub slows_by: f64,
+    /// From how many on it slows by a factor for each more. Default: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<Knee>,
+    /// How many may be there. Default: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u32>,
+    /// How many may have come within a second. Default: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_per_second: Option<u32>,
+    /// What becomes of those who are too many. Default `refused`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub beyond: Beyond,
+}
+
+/// A bend in how a [`Crowd`] slows.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Knee {
+    /// So many do not slow each other.
+    pub from: u32,
+    /// Each more makes it so many times as long, from 1 up.
+    pub growth: f64,
+}
+
+/// What becomes of a request that is one too many for a [`Crowd`].
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// It is answered that there are too many, after the time that its work would take alone. It counts as one who is
+    /// there meanwhile.
+    #[default]
+    Refused,
+    /// It is never answered, and gone at once: its client times out.
+    Lost,
 }
 
 /// What changes at one instant. What is not named stays.

@@ -13,6 +13,15 @@ pub enum Work {
     Constant(#[serde(with = "humantime_serde")] Duration),
     /// Exponential with this mean: `{ exponential = "10ms" }`.
     Exponential(#[serde(with = "humantime_serde")] Duration),
+    /// A time that it always takes, and an exponential one: `{ shifted_exponential = { least = "10ms", more = "1ms" } }`.
+    ShiftedExponential {
+        /// What it always takes.
+        #[serde(with = "humantime_serde")]
+        least: Duration,
+        /// Mean of what it takes beyond that.
+        #[serde(with = "humantime_serde")]
+        more: Duration,
+    },
     /// The sum of `stages` exponential parts: `{ erlang = { mean = "10ms", stages = 4 } }`.
     #[serde(rename_all = "snake_case")]
     Erlang {
@@ -61,6 +70,7 @@ impl Work {
     pub fn mean_ns(&self) -> f64 {
         match self {
             Self::Constant(time) | Self::Exponential(time) => nanos(*time),
+            Self::ShiftedExponential { least, more } => nanos(*least) + nanos(*more),
             Self::Erlang { mean, .. } | Self::Lognormal { mean, .. } | Self::Pareto { mean, .. } => {
                 nanos(*mean)
             }
@@ -79,6 +89,7 @@ impl Work {
         let time = match self {
             Self::Constant(time) => nanos(*time),
             Self::Exponential(mean) => nanos(*mean) * stream.exponential(),
+            Self::ShiftedExponential { least, more } => nanos(*least) + nanos(*more) * stream.exponential(),
             Self::Erlang { mean, stages } => {
                 let sum: f64 = (0..*stages).map(|_| stream.exponential()).sum();
                 nanos(*mean) * sum / f64::from(*stages)

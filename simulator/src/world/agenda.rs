@@ -31,12 +31,14 @@ pub(super) enum Event {
     Joins(u32),
     /// A gate is told that time passes.
     Tick(u32),
+    /// A gate's limiter is told how busy the service is.
+    Feed(u32),
     /// An answer that was delayed arrives.
     Answer { slot: u32, stamp: u32 },
     /// A client stops waiting.
     Timeout { slot: u32, stamp: u32 },
-    /// The time of somebody in a gate's waiting room may be up.
-    Expiry(u32),
+    /// The time of somebody who waits at a gate may be up.
+    Expiry { slot: u32, stamp: u32 },
     /// A retry is sent.
     Retry { slot: u32, stamp: u32 },
     /// A client sends its next request.
@@ -54,9 +56,10 @@ impl Event {
             | Self::OutageEnds
             | Self::LimitSet(_)
             | Self::Joins(_)
-            | Self::Tick(_) => Kind::Change,
+            | Self::Tick(_)
+            | Self::Feed(_) => Kind::Change,
             Self::Answer { .. } => Kind::Completion,
-            Self::Timeout { .. } | Self::Expiry(_) => Kind::Timeout,
+            Self::Timeout { .. } | Self::Expiry { .. } => Kind::Timeout,
             Self::Retry { .. } => Kind::Retry,
             Self::Arrival(_) | Self::Resumption(_) => Kind::Arrival,
         }

@@ -5,8 +5,9 @@ use goodput::{Outcome, Refusal, RefusalReason, Request, algorithms::Instant, cli
 use super::{
     World,
     agenda::Event,
-    doors::{Answer, Next},
-    flight::{Flight, Place},
+    doors::Answer,
+    flight::{Ending, Flight, Place},
+    service::Welcome,
 };
 use crate::{RetryOn, scenario::OutageRequests};
 
@@ -63,13 +64,13 @@ impl World<'_> {
             retrying,
             poll: None,
             born: self.now,
+            placed: self.now,
             sent: self.now,
             work,
             work_done: 0,
             luck,
-            fails: false,
+            ending: Ending::Well,
             place: Place::Client,
-            ticket: None,
             awaited: true,
             client_token: None,
             service_token: None,
@@ -90,18 +91,37 @@ impl World<'_> {
             self.turn_away(slot, RefusalReason::Throttled);
             return;
         }
-        let flight = &mut self.flights[slot];
-        if let Some(timeout) = client.timeout {
-            let event = Event::Timeout { slot, stamp: flight.stamp };
-            self.agenda.add(self.now.saturating_add(timeout), event);
+        let keeps_place = client.keeps_place();
+        let gate = client.gate.filter(|_| self.flights[slot].client_token.is_none());
+        if !keeps_place {
+            self.set_timeout(slot);
         }
-        match client.gate {
+        match gate {
             Some(gate) => {
-                flight.place = Place::ClientDoor;
+                self.flights[slot].place = Place::ClientDoor;
                 self.ask(slot, gate);
             }
-            None => self.come_to_service(slot),
+            None => self.leave_for_service(slot),
         }
+    }
+
+    fn set_timeout(&mut self, slot: u32) {
+        let flight = &self.flights[slot];
+        if let Some(timeout) = self.clients[flight.client as usize].timeout {
+            let event = Event::Timeout { slot, stamp: flight.stamp };
+            self.agenda.add(self.timer.after(self.now, timeout), event);
+        }
+    }
+
+    /// An attempt has a place at its client's gate, if there is one. Where that is the place of the whole request, an
+    /// attempt begins only here.
+    fn leave_for_service(&mut self, slot: u32) {
+        let flight = &mut self.flights[slot];
+        if self.clients[flight.client as usize].keeps_place() {
+            flight.sent = self.now;
+            self.set_timeout(slot);
+        }
+        self.come_to_service(slot);
     }
 
     fn come_to_service(&mut self, slot: u32) {
@@ -126,12 +146,20 @@ impl World<'_> {
         let criticality = self.classes.criticality(flight.class);
         let request: Request = self.clients[flight.client as usize].request(criticality, flight.sent);
         let now = Instant::from_nanos(self.now);
-        let serving = self.serves(gate);
-        let answer = self.gates[gate].ask(slot, request, serving, now, &mut self.waits);
-        let joined = matches!(answer, Answer::Joined { .. });
+        let answer = self.gates[gate].ask(slot, request, now, &mut self.waits);
+        if let (Answer::Wait, Some(expiry)) = (&answer, self.waits.expires_at(slot)) {
+            let event = Event::Expiry { slot, stamp: self.flights[slot].stamp };
+            self.agenda.add(expiry.nanos(), event);
+        }
         self.hear(slot, answer);
-        if joined && let Some(expiry) = self.gates[gate].next_expiry() {
-            self.agenda.add(expiry.nanos(), Event::Expiry(gate as u32));
+    }
+
+    /// A request that waits at a gate asks again.
+    pub(super) fn ask_again(&mut self, slot: u32) {
+        match self.waits.ask_again(slot) {
+            Some(Answer::Refused(refusal)) => self.drop_waiting(slot, refusal.reason),
+            Some(answer) => self.hear(slot, answer),
+            None => {}
         }
     }
 
@@ -139,21 +167,13 @@ impl World<'_> {
     pub(super) fn hear(&mut self, slot: u32, answer: Answer) {
         match answer {
             Answer::Wait => {}
-            Answer::Joined { ticket, displaced } => {
-                self.flights[slot].ticket = ticket;
-                self.in_line += 1;
-                if let Some(displaced) = displaced {
-                    self.in_line -= 1;
-                    self.drop_waiting(displaced, RefusalReason::Displaced);
-                }
-            }
+            Answer::Queued => self.in_line += 1,
             Answer::Refused(Refusal { reason, .. }) => self.turn_away(slot, reason),
             Answer::In(token) => {
                 let flight = &mut self.flights[slot];
-                flight.ticket = None;
                 if flight.place == Place::ClientDoor {
-                    flight.client_token = Some(token);
-                    self.come_to_service(slot);
+                    (flight.client_token, flight.placed) = (Some(token), self.now);
+                    self.leave_for_service(slot);
                 } else {
                     flight.service_token = Some(token);
                     self.enter(slot);
@@ -162,7 +182,7 @@ impl World<'_> {
         }
     }
 
-    /// Serves those who wait in line as far as there is room. Whether anybody was.
+    /// Serves the queues that push back as far as there is room. Whether anybody was.
     pub(super) fn serve_lines(&mut self) -> bool {
         let mut happened = false;
         for gate in 0..self.gates.len() {
@@ -170,14 +190,22 @@ impl World<'_> {
                 continue;
             }
             let now = self.instant();
-            while self.gates[gate].in_line() > 0
-                && let Some(next) = self.gates[gate].serve(now)
+            while self.gates[gate].queued() > 0
+                && let Some((slot, answer)) = self.gates[gate].serve(now)
             {
                 happened = true;
-                self.go_on(next);
+                self.in_line -= 1;
+                self.hear(slot, answer);
             }
         }
         happened
+    }
+
+    /// Gives those places to who waits at gates that are given last.
+    pub(super) fn give_places(&mut self) {
+        (0..self.gates.len())
+            .filter(|&gate| self.serves(gate))
+            .for_each(|gate| self.gates[gate].give_places());
     }
 
     /// Whether those who wait at a gate are served: while the service is away, nobody is at its door.
@@ -186,34 +214,34 @@ impl World<'_> {
         self.station.away().is_none() || self.service_gate != Some(gate)
     }
 
-    /// The time of those who wait in a room may be up.
-    pub(super) fn expire(&mut self, gate: u32) {
-        let now = self.instant();
-        while let Some(next) = self.gates[gate as usize].expire(now) {
-            self.go_on(next);
-        }
-    }
-
-    /// Somebody waits no more.
-    fn go_on(&mut self, next: Next) {
-        self.in_line -= 1;
-        match next {
-            Next::In(slot, token) => self.hear(slot, Answer::In(token)),
-            Next::Refused(slot, refusal) => self.drop_waiting(slot, refusal.reason),
-        }
-    }
-
     fn enter(&mut self, slot: u32) {
         let flight = &mut self.flights[slot];
         flight.place = Place::Service;
         self.recorder.admitted(flight);
-        self.station.enter(slot, self.now, &mut self.flights);
+        self.enter_station(slot);
+    }
+
+    pub(super) fn enter_station(&mut self, slot: u32) {
+        if self.station.enter(slot, self.now, &mut self.flights) == Welcome::Lost {
+            self.lose(slot);
+            if !self.flights[slot].awaited {
+                self.flights.remove(slot);
+            }
+        }
+    }
+
+    /// The service forgets an attempt, whose client waits on.
+    pub(super) fn lose(&mut self, slot: u32) {
+        let flight = &mut self.flights[slot];
+        flight.place = Place::Lost;
+        if let Some(token) = flight.service_token.take() {
+            token.release(Outcome::Failure);
+        }
     }
 
     /// A request that waited is refused. Its client may have given it up before.
     fn drop_waiting(&mut self, slot: u32, reason: RefusalReason) {
         self.recorder.dropped(&self.flights[slot]);
-        self.flights[slot].ticket = None;
         self.turn_away(slot, reason);
     }
 
@@ -249,11 +277,16 @@ impl World<'_> {
         let flight = &mut self.flights[slot];
         self.recorder.answered(self.now, flight);
         flight.place = Place::Client;
-        let (fails, awaited) = (flight.fails, flight.awaited);
-        self.release(slot, if fails { Outcome::Failure } else { Outcome::Success });
+        let awaited = flight.awaited;
+        let (outcome, trouble) = match flight.ending {
+            Ending::Well => (Outcome::Success, None),
+            Ending::Failed => (Outcome::Failure, Some(RetryOn::Failure)),
+            Ending::Refused => (Outcome::Overload, Some(RetryOn::Refusal)),
+        };
+        self.release(slot, outcome);
         if awaited {
-            self.learn(slot, true);
-            self.end_attempt(slot, fails.then_some(RetryOn::Failure));
+            self.learn(slot, trouble != Some(RetryOn::Refusal));
+            self.end_attempt(slot, trouble);
         } else {
             self.flights.remove(slot);
         }
@@ -262,16 +295,20 @@ impl World<'_> {
     /// Frees the places of an attempt.
     #[inline]
     pub(super) fn release(&mut self, slot: u32, outcome: Outcome) {
-        let now = Instant::from_nanos(self.now);
         let flight = &mut self.flights[slot];
         if let Some(token) = flight.service_token.take() {
             token.release(outcome);
-            self.service_gate.into_iter().for_each(|gate| self.gates[gate].departed(now));
         }
-        if let Some(token) = flight.client_token.take() {
+        if !self.clients[flight.client as usize].keeps_place() {
+            self.leave_client(slot, outcome);
+        }
+    }
+
+    /// Frees the place at the client.
+    #[inline]
+    fn leave_client(&mut self, slot: u32, outcome: Outcome) {
+        if let Some(token) = self.flights[slot].client_token.take() {
             token.release(outcome);
-            let gate = self.clients[flight.client as usize].gate;
-            gate.into_iter().for_each(|gate| self.gates[gate].departed(now));
         }
     }
 
@@ -296,21 +333,13 @@ impl World<'_> {
             Place::ServiceDoor => self.service_gate,
             _ => None,
         };
-        if let Some(gate) = gate {
-            let now = Instant::from_nanos(self.now);
-            let post = &mut self.gates[gate];
-            if post.waits_in_gate() {
-                self.waits.leave(slot);
-                self.flights[slot].place = Place::Client;
-            } else if post.abandon(flight.ticket, now) {
-                self.in_line -= 1;
-                self.flights[slot].place = Place::Client;
-            }
+        if gate.is_some_and(|gate| self.gates[gate].lets_go()) {
+            self.waits.leave(slot);
+            self.flights[slot].place = Place::Client;
         }
-        if let Some(token) = self.flights[slot].client_token.take() {
-            token.release(Outcome::Overload);
-            let gate = self.clients[self.flights[slot].client as usize].gate;
-            gate.into_iter().for_each(|gate| self.gates[gate].departed(Instant::from_nanos(self.now)));
+        let client = self.flights[slot].client;
+        if !self.clients[client as usize].keeps_place() {
+            self.leave_client(slot, Outcome::Overload);
         }
     }
 
@@ -334,6 +363,7 @@ impl World<'_> {
             if flight.retrying {
                 self.recorder.stop_retrying(self.now);
             }
+            self.leave_client(slot, outcome_of(trouble));
             self.end_request(slot);
             return;
         };
@@ -341,10 +371,12 @@ impl World<'_> {
             self.recorder.start_retrying(1);
         }
         let next = self.next_attempt(slot);
-        self.flights[next].retrying = true;
+        let kept = self.flights[slot].client_token.take();
+        let flight = &mut self.flights[next];
+        (flight.retrying, flight.client_token) = (true, kept);
         self.remove_if_gone(slot);
         let event = Event::Retry { slot: next, stamp: self.flights[next].stamp };
-        self.agenda.add(self.now.saturating_add(wait), event);
+        self.agenda.add(self.timer.after(self.now, wait), event);
     }
 
     /// A request came to its end with this attempt.
@@ -364,9 +396,8 @@ impl World<'_> {
             stamp: 0,
             work_done: 0,
             luck,
-            fails: false,
+            ending: Ending::Well,
             place: Place::Client,
-            ticket: None,
             awaited: true,
             client_token: None,
             service_token: None,
@@ -379,5 +410,14 @@ impl World<'_> {
         if matches!(self.flights[slot].place, Place::Client | Place::Lost) {
             self.flights.remove(slot);
         }
+    }
+}
+
+/// What a gate is told of a request that ended with this trouble, or none.
+const fn outcome_of(trouble: Option<RetryOn>) -> Outcome {
+    match trouble {
+        None => Outcome::Success,
+        Some(RetryOn::Failure) => Outcome::Failure,
+        Some(RetryOn::Timeout | RetryOn::Refusal) => Outcome::Overload,
     }
 }

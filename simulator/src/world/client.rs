@@ -1,7 +1,7 @@
 //! What a client sends, and when.
 
 use goodput::{
-    Criticality,
+    Criticality, Key,
     algorithms::Instant,
     client::{Call, Failure, Jitter, Retries as Rules, Throttle},
 };
@@ -27,6 +27,8 @@ pub(super) struct Client {
     pub(super) timeout: Option<u64>,
     /// For how long an answer is worth something to it, if it tells.
     deadline: Option<u64>,
+    /// What doors are told of each of its requests.
+    told: goodput::Request,
     picker: Picker,
     retries: Option<Retrying>,
     throttle: Option<Throttle>,
@@ -49,6 +51,9 @@ struct Retrying {
     /// Whether chance has a say in the waits.
     jitter: bool,
     from_send: bool,
+    keeps_place: bool,
+    /// What the scenario says, for waits that it lists.
+    written: Retries,
 }
 
 #[derive(Debug)]
@@ -140,6 +145,11 @@ impl Client {
             leaves: clients.leaves.map_or(u64::MAX, nanos),
             timeout: clients.timeout.map(nanos),
             deadline: deadline.map(nanos),
+            told: goodput::Request {
+                partition: clients.partition.as_deref().map(Key::of),
+                cohort: clients.tells_user.then(|| Key::of_number(index as u64)),
+                ..goodput::Request::DEFAULT
+            },
             picker: classes.picker(&clients.classes, Stream::new(seed, Purpose::Classes, index)),
             retries: clients.retries.as_ref().map(Retrying::new).transpose().map_err(invalid)?,
             throttle: clients.throttle.clone().map(Throttle::new).transpose().map_err(invalid)?,
@@ -226,7 +236,7 @@ impl Client {
     #[inline]
     pub(super) fn request(&self, criticality: Criticality, sent: u64) -> goodput::Request {
         let deadline = self.deadline.map(|deadline| Instant::from_nanos(sent.saturating_add(deadline)));
-        goodput::Request { criticality, deadline, ..goodput::Request::DEFAULT }
+        goodput::Request { criticality, deadline, ..self.told }
     }
 
     /// A new request, for whoever counts them to pay for retries.
@@ -284,13 +294,20 @@ impl Client {
     pub(super) fn wait_before_next(&mut self, call: &mut Call, now: u64) -> Option<u64> {
         let retries = self.retries.as_mut()?;
         let random = if retries.jitter { self.waits.uniform() } else { 0.0 };
+        let listed = retries.written.listed_wait(call.attempts());
         let failed = retries.rules.failed(call, Failure::PLAIN, None, random, Instant::from_nanos(now));
-        failed.ok().map(nanos)
+        failed.ok().map(|wait| nanos(listed.unwrap_or(wait)))
     }
 
     /// Whether attempts follow each other without regard to their outcome.
     pub(super) fn retries_from_send(&self) -> bool {
         self.retries.as_ref().is_some_and(|retries| retries.from_send)
+    }
+
+    /// Whether a request keeps its place at the client's gate through all its attempts.
+    #[inline]
+    pub(super) fn keeps_place(&self) -> bool {
+        self.retries.as_ref().is_some_and(|retries| retries.keeps_place)
     }
 
     /// When a user who has an answer, or none to expect, asks again.
@@ -323,6 +340,8 @@ impl Retrying {
             on: retries.on.clone(),
             jitter: retries.jitter != Jitter::None,
             from_send: retries.from_send,
+            keeps_place: retries.keeps_place,
+            written: retries.clone(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use goodput::{ManualClock, OwnedToken, client::Call, waiting::Ticket};
+use goodput::{ManualClock, OwnedToken, client::Call};
 use slab::Slab;
 
 /// One attempt of a request, from its sending (or the wait before it) until neither its client nor the service has
@@ -24,6 +24,8 @@ pub(super) struct Flight {
     pub(super) poll: Option<u32>,
     /// When the request was first sent.
     pub(super) born: u64,
+    /// When the request got its place at its client's gate. Without one, when it was first sent.
+    pub(super) placed: u64,
     /// When this attempt was sent.
     pub(super) sent: u64,
     /// How long its work takes at speed 1, alone.
@@ -32,14 +34,22 @@ pub(super) struct Flight {
     pub(super) work_done: u64,
     /// Uniform in [0, 1): the unlucky fail where a share does.
     pub(super) luck: f64,
-    pub(super) fails: bool,
+    pub(super) ending: Ending,
     pub(super) place: Place,
-    /// Its place in a waiting room.
-    pub(super) ticket: Option<Ticket>,
     /// Whether the client still waits for it.
     pub(super) awaited: bool,
     pub(super) client_token: Option<OwnedToken<ManualClock>>,
     pub(super) service_token: Option<OwnedToken<ManualClock>>,
+}
+
+/// What the service's answer says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ending {
+    Well,
+    /// An error that says nothing about load.
+    Failed,
+    /// That there are too many.
+    Refused,
 }
 
 /// Where an attempt is.

@@ -5,12 +5,14 @@ mod attempts;
 mod classes;
 mod client;
 mod doors;
+mod feed;
 mod flight;
 mod outages;
 mod pace;
 mod polls;
 mod recorder;
 mod service;
+mod timer;
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -23,14 +25,15 @@ use self::{
     agenda::{Agenda, Event, Kind},
     classes::Classes,
     client::Client,
-    doors::{Answer, Gatepost, Waits},
+    doors::{Gatepost, Waits},
     flight::{Flights, Place},
     polls::Polls,
     recorder::{Recorder, Standing},
     service::Station,
+    timer::Timer,
 };
 use crate::{
-    Limits, Scenario, ScenarioError, Summary,
+    Limits, Scenario, ScenarioError, Summary, Ties,
     scenario::nanos,
     trace::{Record, Trace},
 };
@@ -44,6 +47,8 @@ pub struct Measure {
     pub step: Option<Duration>,
     /// Whether to record what happens in each step, and every decision.
     pub trace: bool,
+    /// Whether to record every answer as well.
+    pub answers: bool,
     /// Ends the run before the scenario's end.
     pub until: Option<Duration>,
 }
@@ -75,6 +80,7 @@ struct World<'s> {
     now: u64,
     clock: ManualClock,
     agenda: Agenda,
+    timer: Timer,
     station: Station,
     clients: Vec<Client>,
     classes: Classes,
@@ -84,7 +90,7 @@ struct World<'s> {
     /// The gate before the service.
     service_gate: Option<usize>,
     waits: Waits,
-    /// How many wait at gates, beside those in `waits`.
+    /// How many wait in queues that push back.
     in_line: usize,
     recorder: Recorder,
     decisions: Option<Record>,
@@ -116,6 +122,7 @@ impl<'s> World<'s> {
             now: 0,
             clock: ManualClock::new(),
             agenda: Agenda::new(scenario.ties),
+            timer: Timer::of(scenario),
             station: Station::new(scenario, end),
             recorder: Recorder::new(scenario, measure, clients.len(), classes.names().len(), end),
             clients,
@@ -153,12 +160,13 @@ impl<'s> World<'s> {
     }
 
     fn play(mut self) -> Result<Run, ScenarioError> {
+        let answers_last = self.scenario.ties == Ties::AnswersLast;
         loop {
             let completion = self.station.next_completion();
             let (at, from_station) = match (self.agenda.next(), completion) {
                 (Some((at, kind)), Some(done)) => {
                     // The station's completions are older than what else completes at this instant.
-                    let first = done < at || (done == at && kind >= Kind::Completion);
+                    let first = done < at || (done == at && kind >= Kind::Completion && !answers_last);
                     (at.min(done), first)
                 }
                 (Some((at, _)), None) => (at, false),
@@ -200,7 +208,7 @@ impl<'s> World<'s> {
             Event::ServiceChanges => self.station.change(self.now),
             Event::SpeedChanges => self.station.change_speed(self.now),
             Event::OutageBegins(index) => self.begin_outage(index),
-            Event::OutageEnds => self.station.come_back(self.now, &mut self.flights),
+            Event::OutageEnds => self.end_outage(),
             Event::LimitSet(index) => {
                 let limit = self.limits.schedule()[index as usize].1;
                 self.gates.iter().try_for_each(|post| post.set_limit(limit))?;
@@ -211,6 +219,13 @@ impl<'s> World<'s> {
                 post.gate.tick();
                 if let Some(tick) = post.tick {
                     self.agenda.add(self.now.saturating_add(tick), Event::Tick(gate));
+                }
+            }
+            Event::Feed(gate) => {
+                let busy_ns = self.station.busy_ns(self.now);
+                if let (Some(feed), Some(busy_ns)) = (&mut self.gates[gate as usize].feed, busy_ns) {
+                    feed.tell(busy_ns);
+                    self.agenda.add(self.now.saturating_add(feed.every()), Event::Feed(gate));
                 }
             }
             Event::Answer { slot, stamp } => {
@@ -228,7 +243,11 @@ impl<'s> World<'s> {
                     self.send(slot);
                 }
             }
-            Event::Expiry(gate) => self.expire(gate),
+            Event::Expiry { slot, stamp } => {
+                if self.flights.is(slot, stamp) {
+                    self.ask_again(slot);
+                }
+            }
             Event::Arrival(client) => self.arrive(client),
             Event::Resumption(client) => self.resume(client),
         }
@@ -240,14 +259,16 @@ impl<'s> World<'s> {
     #[inline]
     fn settle(&mut self) -> bool {
         let mut happened = self.in_line > 0 && self.serve_lines();
+        if self.waits.len() > 0 {
+            self.give_places();
+        }
         while let Some(slot) = self.waits.take_woken() {
             happened = true;
-            let answer = self.waits.ask_again(slot);
-            self.hear(slot, answer.unwrap_or(Answer::Wait));
+            self.ask_again(slot);
         }
         if self.station.can_start() {
             happened = true;
-            let waiting = self.service_gate.map_or(0, |gate| self.gates[gate].in_line());
+            let waiting = self.service_gate.map_or(0, |gate| self.gates[gate].waiting());
             self.station.start(self.now, waiting, &mut self.flights);
         }
         happened
@@ -280,14 +301,21 @@ impl<'s> World<'s> {
         else {
             return Ok(None);
         };
-        if self.station.starts_at_once() {
-            post.give_at_once();
+        if !self.station.starts_at_once() {
+            post.give_last();
         }
         // Who joins later finds the limit that is set by then.
         let set = self.limits.schedule().iter().rev().find(|(at, _)| nanos(*at) <= self.now);
         set.map_or(Ok(()), |&(_, limit)| post.set_limit(limit))?;
         if let Some(tick) = post.tick {
             self.agenda.add(self.now.saturating_add(tick), Event::Tick(number as u32));
+        }
+        if post.feed.is_some() {
+            self.station.watch(self.now);
+        }
+        if let (Some(feed), Some(busy_ns)) = (&mut post.feed, self.station.busy_ns(self.now)) {
+            feed.start(busy_ns);
+            self.agenda.add(self.now.saturating_add(feed.every()), Event::Feed(number as u32));
         }
         self.gates.push(post);
         Ok(Some(number))

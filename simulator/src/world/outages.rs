@@ -9,8 +9,9 @@ impl World<'_> {
     /// An outage begins: whoever is there, or waits at the door of the service, goes the way of those who will come.
     pub(super) fn begin_outage(&mut self, index: u32) {
         let requests = self.scenario.service.outages[index as usize].requests;
-        let mut gone = self.station.go_away(requests);
+        let mut gone = self.station.go_away(requests, self.now);
         if requests == OutageRequests::Kept {
+            self.service_gate.into_iter().for_each(|gate| self.gates[gate].pause());
             return;
         }
         // Answers on the way have left the service.
@@ -20,35 +21,32 @@ impl World<'_> {
             if flight.place == Place::ServiceDoor
                 && let Some(gate) = self.service_gate
             {
-                let now = self.instant();
-                let ticket = self.flights[slot].ticket.take();
-                if self.gates[gate].waits_in_gate() {
-                    self.waits.leave(slot);
-                } else if self.gates[gate].leave(ticket, now) {
-                    self.in_line -= 1;
-                } else {
+                if !self.gates[gate].lets_wait() {
                     // A queue that pushes back lets nobody out but at its head.
                     continue;
                 }
+                self.waits.leave(slot);
             }
             self.meet_outage(slot, requests);
         }
     }
 
+    /// An outage ends.
+    pub(super) fn end_outage(&mut self) {
+        self.station.come_back().into_iter().for_each(|slot| self.enter_station(slot));
+        self.service_gate.into_iter().for_each(|gate| self.gates[gate].resume());
+    }
+
     /// An attempt finds the service away, or is there when it goes.
     pub(super) fn meet_outage(&mut self, slot: u32, requests: OutageRequests) {
-        let flight = &mut self.flights[slot];
+        let flight = &self.flights[slot];
         self.recorder.met_outage(flight);
         let awaited = flight.awaited;
         if requests == OutageRequests::Lost && awaited {
-            flight.place = Place::Lost;
-            // The service forgets; the client waits on.
-            if let Some(token) = flight.service_token.take() {
-                token.release(Outcome::Failure);
-            }
+            self.lose(slot);
             return;
         }
-        flight.place = Place::Client;
+        self.flights[slot].place = Place::Client;
         self.release(slot, Outcome::Failure);
         if awaited {
             self.learn(slot, false);

@@ -64,7 +64,7 @@ impl World<'_> {
         self.recorder.attempted(self.now, flight);
         if let Some(timeout) = self.clients[index as usize].timeout {
             let event = Event::Timeout { slot, stamp: self.flights[slot].stamp };
-            self.agenda.add(self.now.saturating_add(timeout), event);
+            self.agenda.add(self.timer.after(self.now, timeout), event);
         }
         self.in_line += 1;
         true

@@ -36,7 +36,7 @@ impl World<'_> {
         let next = wait.map(|wait| {
             let next = self.next_attempt(slot);
             let event = Event::Retry { slot: next, stamp: self.flights[next].stamp };
-            self.agenda.add(self.now.saturating_add(wait), event);
+            self.agenda.add(self.timer.after(self.now, wait), event);
             next
         });
         self.polls.0[poll as usize].next = next;

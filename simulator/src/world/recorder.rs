@@ -5,12 +5,15 @@ use std::time::Duration;
 use goodput::RefusalReason;
 use hdrhistogram::Histogram;
 
-use super::{Measure, flight::Flight};
+use super::{
+    Measure,
+    flight::{Ending, Flight},
+};
 use crate::{
     ClientFigures, Part, Summary,
     figures::{Counts, latencies},
     scenario::{Scenario, nanos},
-    trace::{Moment, Trace},
+    trace::{Answered, Moment, Trace},
 };
 
 /// How long after the last client joined fairness counts, if there is time.
@@ -58,7 +61,10 @@ pub(super) struct Recorder {
 struct Series {
     moments: Vec<Moment>,
     counts: Counts,
+    classes: Vec<Counts>,
     latency: Histogram<u64>,
+    /// Every answer, if wanted.
+    answers: Option<Vec<Answered>>,
 }
 
 /// How things stand at the end of a step.
@@ -103,7 +109,9 @@ impl Recorder {
         let series = measure.trace.then(|| Series {
             moments: Vec::new(),
             counts: Counts::default(),
+            classes: vec![Counts::default(); classes],
             latency: latencies(),
+            answers: measure.answers.then(Vec::new),
         });
         Self {
             deadline: scenario.deadline.map_or(u64::MAX, nanos),
@@ -216,7 +224,7 @@ impl Recorder {
     #[inline]
     pub(super) fn answered(&mut self, now: u64, flight: &Flight) {
         let work = flight.work_done;
-        if flight.fails {
+        if flight.ending != Ending::Well {
             self.count(flight.part, flight.class, |counts| {
                 counts.failed += 1;
                 counts.done_ns += work;
@@ -238,6 +246,13 @@ impl Recorder {
         record(&mut self.parts[flight.part as usize].latency, latency);
         if let Some(series) = &mut self.series {
             record(&mut series.latency, latency);
+            if let Some(answers) = &mut series.answers {
+                answers.push(Answered {
+                    at: Duration::from_nanos(now),
+                    asked: Duration::from_nanos(flight.born),
+                    placed: Duration::from_nanos(flight.placed),
+                });
+            }
         }
         if good {
             self.good_in_step += 1;
@@ -278,7 +293,12 @@ impl Recorder {
         summary.idle_refusals = self.idle_refusals;
         summary.low_load_attempts = self.low_load_attempts;
         summary.low_load_refusals = self.low_load_refusals;
-        let trace = self.series.map(|series| Trace { step, moments: series.moments, decisions: Vec::new() });
+        let trace = self.series.map(|series| Trace {
+            step,
+            moments: series.moments,
+            decisions: Vec::new(),
+            answers: series.answers.unwrap_or_default(),
+        });
         (summary, trace)
     }
 
@@ -291,13 +311,18 @@ impl Recorder {
         }
         if let Some(series) = &mut self.series {
             add(&mut series.counts);
+            series.classes.get_mut(class as usize).into_iter().for_each(add);
         }
     }
 }
 
 impl Series {
     fn end_step(&mut self, at: Duration, standing: Standing, retrying: u64) {
-        let quantile = |quantile| Duration::from_nanos(self.latency.value_at_quantile(quantile));
+        let answered = !self.latency.is_empty();
+        let quantile = |quantile| match answered {
+            true => Duration::from_nanos(self.latency.value_at_quantile(quantile)),
+            false => Duration::ZERO,
+        };
         self.moments.push(Moment {
             at,
             limit: standing.limit,
@@ -308,11 +333,15 @@ impl Series {
             queued: standing.queued,
             in_service: standing.in_service,
             counts: self.counts,
+            classes: self.classes.clone(),
             p50: quantile(0.5),
             p99: quantile(0.99),
         });
         self.counts = Counts::default();
-        self.latency.reset();
+        self.classes.fill(Counts::default());
+        if answered {
+            self.latency.reset();
+        }
     }
 }
 

@@ -4,15 +4,15 @@ mod waits;
 
 use goodput::{
     Gate, ManualClock, OwnedToken, Refusal, RefusalReason, Request,
-    algorithms::Instant,
-    priority::CriticalityShares,
+    algorithms::{Instant, InvalidSettings, Utilization},
     producer::PushBackQueue,
-    waiting::{Fit, Served, Ticket, WaitingRoom},
+    waiting::WaitingSettings,
 };
 
 pub(super) use self::waits::Waits;
+use super::feed::Feed;
 use crate::{
-    Abandoned, Expires, Limits, ScenarioError,
+    Abandoned, Limits, ScenarioError,
     limits::fixed,
     scenario::{Door, nanos},
     trace::{Record, Witness},
@@ -22,46 +22,29 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Gatepost {
     pub(super) gate: Gate<ManualClock>,
-    line: Line,
-    shares: Option<CriticalityShares>,
-    /// Whether places are given after everything else that happens at an instant.
+    /// Whether who finds no room may wait at the gate.
+    lets_wait: bool,
+    /// A queue before the gate that pushes back.
+    push_back: Option<PushBackQueue<u32>>,
+    /// Whether places are given after everything else that happens at an instant: until then the gate pauses.
     gives_last: bool,
     abandoned: Abandoned,
-    expires: Expires,
     /// Whether its limit is set from outside.
     scheduled: bool,
     /// How often it is told that time passes.
     pub(super) tick: Option<u64>,
-}
-
-/// Where those wait who found no room.
-#[derive(Debug)]
-enum Line {
-    /// Nowhere.
-    None,
-    /// In the gate's own.
-    OfGate,
-    Room(Box<WaitingRoom<u32>>),
-    PushBack(PushBackQueue<u32>),
+    /// What its limiter is told of how busy the service is.
+    pub(super) feed: Option<Feed>,
 }
 
 /// What a door says to a request.
 pub(super) enum Answer {
     In(OwnedToken<ManualClock>),
     Refused(Refusal),
-    /// It waits in the gate's own line.
+    /// It waits at the gate.
     Wait,
-    /// It waits in the room, for which another may have had to go.
-    Joined {
-        ticket: Option<Ticket>,
-        displaced: Option<u32>,
-    },
-}
-
-/// Who waits no more.
-pub(super) enum Next {
-    In(u32, OwnedToken<ManualClock>),
-    Refused(u32, Refusal),
+    /// It waits in the queue that pushes back.
+    Queued,
 }
 
 impl Gatepost {
@@ -74,40 +57,51 @@ impl Gatepost {
         number: usize,
         record: Option<&Record>,
     ) -> Result<Option<Self>, ScenarioError> {
+        let utilization = Utilization::unknown();
         let limiter = match &door.limiter {
-            Some(written) => Some(written.build().map_err(|error| {
+            Some(written) => Some(written.build_with(&utilization).map_err(|error| {
                 ScenarioError::new(format!("`{field}.limiter.{}` {}", error.field, error.problem))
             })?),
-            None => limits.limiter(field)?,
+            None => limits.limiter(field, &utilization)?,
+        };
+        let algorithm = match limits {
+            Limits::Algorithm(tried) => door.limiter.as_ref().or(Some(tried)),
+            _ => door.limiter.as_ref(),
         };
         let Some(limiter) = limiter else { return Ok(None) };
         let limiter = match record {
             Some(record) => Box::new(Witness::new(limiter, number, Record::clone(record))),
             None => limiter,
         };
-        let invalid =
-            |error: goodput::algorithms::InvalidSettings| ScenarioError::new(format!("`{field}`: {error}"));
-        let line = match (&door.waiting, door.push_back) {
-            (Some(settings), _) => Line::Room(Box::new(WaitingRoom::new(settings.clone()).map_err(invalid)?)),
-            (None, Some(capacity)) => Line::PushBack(PushBackQueue::new(capacity).map_err(invalid)?),
-            (None, None) if door.max_waiting > 0 => Line::OfGate,
-            (None, None) => Line::None,
-        };
+        let invalid = |error: InvalidSettings| ScenarioError::new(format!("`{field}`: {error}"));
+        let waiting = door.waiting();
+        let lets_wait = waiting.lets_wait();
+        let mut gate = Gate::builder(limiter).clock(clock.clone()).waiting(waiting).map_err(invalid)?;
+        if let Some(shares) = door.shares {
+            gate = gate.shares(shares);
+        }
+        if let Some(cohorts) = &door.cohorts {
+            gate = gate.cohorts(cohorts.clone()).map_err(invalid)?;
+        }
+        if let Some(partitions) = &door.partitions {
+            gate = gate.partitions(partitions.clone()).map_err(invalid)?;
+        }
         Ok(Some(Self {
-            gate: Gate::builder(limiter).clock(clock.clone()).max_waiting(door.max_waiting).build(),
-            line,
-            shares: door.shares,
-            gives_last: true,
+            gate: gate.build(),
+            lets_wait,
+            push_back: door.push_back.map(PushBackQueue::new).transpose().map_err(invalid)?,
+            gives_last: false,
             abandoned: door.abandoned,
-            expires: door.expires,
             scheduled: door.limiter.is_none() && matches!(limits, Limits::Schedule(_)),
             tick: door.tick.map(nanos),
+            feed: algorithm.and_then(|algorithm| Feed::new(algorithm, &utilization)),
         }))
     }
 
-    /// Gives places as they become free, instead of at the end of the instant.
-    pub(super) fn give_at_once(&mut self) {
-        self.gives_last = false;
+    /// Gives places after everything else that happens at an instant, if anybody may wait for one.
+    pub(super) fn give_last(&mut self) {
+        self.gives_last = self.lets_wait;
+        self.pause();
     }
 
     /// Sets the limit from outside, if this gate's is.
@@ -118,157 +112,106 @@ impl Gatepost {
         Ok(())
     }
 
-    /// Asks for a request. `serving`: whether those who wait here are served, so that one may pass an empty line.
+    /// Asks for a request.
     #[inline]
-    pub(super) fn ask(
-        &mut self,
-        slot: u32,
-        request: Request,
-        serving: bool,
-        now: Instant,
-        waits: &mut Waits,
-    ) -> Answer {
-        match &mut self.line {
-            Line::None => Self::ask_gate(&self.gate, self.shares.as_ref(), &request),
-            Line::OfGate => waits.ask(slot, &self.gate, request),
-            Line::Room(room) => {
-                let limit = self.gate.limit();
-                let nobody_may_wait = room.settings().max_waiting.under(limit) == 0;
-                if nobody_may_wait || (serving && !self.gives_last && room.is_empty()) {
-                    let answer = Self::ask_gate(&self.gate, self.shares.as_ref(), &request);
-                    if nobody_may_wait || matches!(answer, Answer::In(_)) {
-                        return answer;
-                    }
-                }
-                match room.join(&request, self.gate.in_flight(), limit, now, slot) {
-                    Ok(joined) => Answer::Joined {
-                        ticket: Some(joined.ticket),
-                        displaced: joined.displaced.map(|waiter| waiter.payload),
-                    },
-                    Err(refusal) => Answer::Refused(refusal),
-                }
+    pub(super) fn ask(&mut self, slot: u32, request: Request, now: Instant, waits: &mut Waits) -> Answer {
+        if self.lets_wait {
+            return waits.ask(slot, &self.gate, request);
+        }
+        let Some(queue) = &mut self.push_back else { return self.ask_gate(&request) };
+        match queue.offer(slot, now) {
+            Ok(()) => Answer::Queued,
+            Err(_) => {
+                let (limit, in_flight) = (self.gate.limit(), self.gate.in_flight());
+                let reason = RefusalReason::QueueFull;
+                Answer::Refused(Refusal { reason, limit, in_flight, retry_after: None })
             }
-            Line::PushBack(queue) => match queue.offer(slot, now) {
-                Ok(()) => Answer::Joined { ticket: None, displaced: None },
-                Err(_) => Answer::Refused(self.refusal(RefusalReason::QueueFull)),
-            },
         }
     }
 
-    /// Whose turn it is, if anybody's.
-    pub(super) fn serve(&mut self, now: Instant) -> Option<Next> {
-        let (limit, in_flight) = (self.gate.limit(), self.gate.in_flight());
-        if in_flight >= limit {
+    /// Lets nobody in who may wait, until places are given again.
+    pub(super) fn pause(&self) {
+        if self.lets_wait {
+            self.gate.pause();
+        }
+    }
+
+    /// Gives places as they become free, unless they are given last.
+    pub(super) fn resume(&self) {
+        if self.lets_wait && !self.gives_last {
+            self.gate.resume();
+        }
+    }
+
+    /// Gives those places to who waits at the gate that are given last.
+    pub(super) fn give_places(&self) {
+        if self.gives_last {
+            self.gate.resume();
+            self.gate.pause();
+        }
+    }
+
+    /// Whose turn it is in the queue that pushes back, if anybody's.
+    pub(super) fn serve(&mut self, now: Instant) -> Option<(u32, Answer)> {
+        if self.gate.in_flight() >= self.gate.limit() {
             return None;
         }
-        let (slot, request) = match &mut self.line {
-            Line::None | Line::OfGate => return None,
-            Line::PushBack(queue) => (queue.take(now)?.0, Request::DEFAULT),
-            Line::Room(room) => {
-                let shares = self.shares.as_ref();
-                let fits = |request: &Request| {
-                    let used = in_flight + request.weight as usize;
-                    match shares {
-                        Some(shares) if !shares.admit(request, in_flight, limit) => Fit::Pass,
-                        _ if used <= limit || in_flight == 0 => Fit::Now,
-                        _ => Fit::NotYet,
-                    }
-                };
-                match room.serve(now, fits)? {
-                    Served::Admitted(waiter) => (waiter.payload, waiter.request),
-                    Served::Refused(waiter, reason) => {
-                        return Some(Next::Refused(waiter.payload, self.refusal(reason)));
-                    }
-                }
-            }
-        };
-        Some(match self.gate.try_acquire_owned(&request) {
-            Ok(token) => Next::In(slot, token),
-            Err(refusal) => Next::Refused(slot, refusal),
-        })
+        let (slot, _) = self.push_back.as_mut()?.take(now)?;
+        Some((slot, self.ask_gate(&Request::DEFAULT)))
     }
 
-    /// One whose time is up, if doors look for them.
-    pub(super) fn expire(&mut self, now: Instant) -> Option<Next> {
-        let Line::Room(room) = &mut self.line else { return None };
-        let (waiter, reason) = room.expire(now)?;
-        Some(Next::Refused(waiter.payload, self.refusal(reason)))
+    /// Whether a request that waits at the gate leaves when its client gives it up.
+    pub(super) const fn lets_go(&self) -> bool {
+        self.lets_wait && matches!(self.abandoned, Abandoned::Leaves)
     }
 
-    /// When that will next be the case.
-    pub(super) fn next_expiry(&self) -> Option<Instant> {
-        match &self.line {
-            Line::Room(room) if self.expires == Expires::AtOnce => room.next_expiry(),
-            _ => None,
-        }
+    /// Whether who waits does so at the gate, and can leave.
+    pub(super) const fn lets_wait(&self) -> bool {
+        self.lets_wait
     }
 
-    /// A request that waits is given up by its client. Whether it leaves.
-    pub(super) fn abandon(&mut self, ticket: Option<Ticket>, now: Instant) -> bool {
-        self.abandoned == Abandoned::Leaves && self.leave(ticket, now)
+    /// How many wait in the queue that pushes back.
+    pub(super) fn queued(&self) -> usize {
+        self.push_back.as_ref().map_or(0, PushBackQueue::waiting)
     }
 
-    /// A request that waits goes away. Whether it waited, and could.
-    pub(super) fn leave(&mut self, ticket: Option<Ticket>, now: Instant) -> bool {
-        match (&mut self.line, ticket) {
-            (Line::Room(room), Some(ticket)) => room.leave(ticket, now).is_some(),
-            _ => false,
-        }
-    }
-
-    /// Whether those who wait do so in the gate's own line.
-    pub(super) const fn waits_in_gate(&self) -> bool {
-        matches!(self.line, Line::OfGate)
-    }
-
-    /// A place of the limit became free.
-    #[inline]
-    pub(super) fn departed(&mut self, now: Instant) {
-        if let Line::Room(room) = &mut self.line {
-            room.departed(1, now);
-        }
-    }
-
-    /// How many wait here whom [`Gatepost::serve`] would serve.
-    pub(super) fn in_line(&self) -> usize {
-        match &self.line {
-            Line::None | Line::OfGate => 0,
-            Line::Room(room) => room.waiting(),
-            Line::PushBack(queue) => queue.waiting(),
-        }
+    /// How many wait here.
+    pub(super) fn waiting(&self) -> usize {
+        if self.lets_wait { self.gate.waiting() } else { self.queued() }
     }
 
     /// How long the oldest has waited.
     pub(super) fn oldest_wait(&self, now: Instant) -> std::time::Duration {
-        match &self.line {
-            Line::None | Line::OfGate => std::time::Duration::ZERO,
-            Line::Room(room) => room.oldest_wait(now),
-            Line::PushBack(queue) => queue.oldest_wait(now),
+        match &self.push_back {
+            Some(queue) => queue.oldest_wait(now),
+            None if self.waiting() > 0 => {
+                self.gate.snapshot().queue_age + now.since(goodput::Clock::now(self.gate.clock()))
+            }
+            None => std::time::Duration::ZERO,
         }
     }
 
     /// The queue that pushes back, if it has one.
-    pub(super) fn push_back(&mut self) -> Option<&mut PushBackQueue<u32>> {
-        if let Line::PushBack(queue) = &mut self.line { Some(queue) } else { None }
+    pub(super) const fn push_back(&mut self) -> Option<&mut PushBackQueue<u32>> {
+        self.push_back.as_mut()
     }
 
     #[inline]
-    fn ask_gate(gate: &Gate<ManualClock>, shares: Option<&CriticalityShares>, request: &Request) -> Answer {
-        if let Some(shares) = shares {
-            let (limit, in_flight) = (gate.limit(), gate.in_flight());
-            if in_flight < limit && !shares.admit(request, in_flight, limit) {
-                let reason = RefusalReason::CriticalityShareUsed;
-                return Answer::Refused(Refusal { reason, limit, in_flight, retry_after: None });
-            }
-        }
-        match gate.try_acquire_owned(request) {
+    fn ask_gate(&self, request: &Request) -> Answer {
+        match self.gate.try_acquire_owned(request) {
             Ok(token) => Answer::In(token),
             Err(refusal) => Answer::Refused(refusal),
         }
     }
+}
 
-    fn refusal(&self, reason: RefusalReason) -> Refusal {
-        let (limit, in_flight) = (self.gate.limit(), self.gate.in_flight());
-        Refusal { reason, limit, in_flight, retry_after: None }
+impl Door {
+    /// How requests wait at the gate.
+    fn waiting(&self) -> WaitingSettings {
+        match &self.waiting {
+            Some(settings) => settings.clone(),
+            None if self.max_waiting > 0 => WaitingSettings::plain(self.max_waiting),
+            None => WaitingSettings::none(),
+        }
     }
 }

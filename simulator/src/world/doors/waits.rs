@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
-use goodput::{Acquire, Gate, ManualClock, Request};
+use goodput::{Acquire, Gate, ManualClock, Request, algorithms::Instant};
 
 use super::Answer;
 
@@ -53,6 +53,11 @@ impl Waits {
         place.acquire = None;
         self.waiting -= 1;
         Some(answer)
+    }
+
+    /// Until when a request waits at the longest, if it is known.
+    pub(in crate::world) fn expires_at(&self, slot: u32) -> Option<Instant> {
+        self.places.get(slot as usize)?.acquire.as_ref()?.expires_at()
     }
 
     /// The request goes away.

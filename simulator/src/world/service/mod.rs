@@ -1,16 +1,23 @@
 //! The service: who works on what, and how long it takes.
 
+mod crowd;
 mod pool;
 mod sharing;
 mod speed;
 
 use self::{
+    crowd::{Crowd, TooMany},
     pool::Workers,
     sharing::{Law, Shared},
     speed::Speed,
 };
-use super::flight::Flights;
-use crate::scenario::{ErrorEpisode, OutageRequests, Scenario, Service, ServiceChange, Starts, nanos};
+use super::{
+    flight::{Ending, Flights},
+    timer::Timer,
+};
+use crate::scenario::{
+    Beyond, ErrorEpisode, OutageRequests, Scenario, Service, ServiceChange, Starts, nanos,
+};
 
 /// A service at work.
 #[derive(Debug)]
@@ -26,26 +33,48 @@ pub(super) struct Station {
     at_once: bool,
     /// What becomes of requests, while it is away.
     away: Option<OutageRequests>,
-    /// Who came to a shared service while it was away, and is kept.
+    /// Who came to a service without a queue while it was away, and is kept.
     kept: Vec<u32>,
+    /// What becomes of those who are too many for a crowd.
+    beyond: Beyond,
+    timer: Timer,
+    /// How long it has been busy, if somebody wants to know.
+    meter: Option<Meter>,
+}
+
+/// Adds up the share of the service that is busy.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    busy_ns: f64,
+    until: u64,
+}
+
+/// What becomes of an attempt that comes to the service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Welcome {
+    In,
+    /// It is never answered.
+    Lost,
 }
 
 #[derive(Debug)]
 enum Kind {
     Pool(Workers),
     Shared(Shared),
+    Crowd(Crowd),
 }
 
 impl Station {
     pub(super) fn new(scenario: &Scenario, length_ns: u64) -> Self {
         let service: &Service = &scenario.service;
         let mut speed = Speed::of(service, length_ns);
-        let kind = match (&service.pool, &service.sharing, &service.usl) {
+        let kind = match (&service.pool, &service.sharing, &service.usl, &service.crowd) {
             (Some(pool), ..) => Kind::Pool(Workers::new(pool.workers)),
-            (_, Some(sharing), _) => Kind::Shared(Shared::new(Law::Cores(sharing.cores), speed.at(0))),
-            (.., Some(usl)) => Kind::Shared(Shared::new(Law::Usl(usl.clone()), speed.at(0))),
+            (_, Some(sharing), ..) => Kind::Shared(Shared::new(Law::Cores(sharing.cores), speed.at(0))),
+            (_, _, Some(usl), _) => Kind::Shared(Shared::new(Law::Usl(usl.clone()), speed.at(0))),
+            (.., Some(crowd)) => Kind::Crowd(Crowd::new(crowd.clone())),
             // Checked: one of them is there.
-            (None, None, None) => Kind::Pool(Workers::new(1)),
+            (None, None, None, None) => Kind::Pool(Workers::new(1)),
         };
         Self {
             kind,
@@ -59,25 +88,39 @@ impl Station {
             at_once: service.pool.as_ref().is_some_and(|pool| pool.starts == Starts::AtOnce),
             away: None,
             kept: Vec::new(),
+            beyond: service.crowd.as_ref().map_or(Beyond::default(), |crowd| crowd.beyond),
+            timer: Timer::of(scenario),
+            meter: None,
         }
     }
 
+    /// Notes from now on how busy it is.
+    pub(super) fn watch(&mut self, now: u64) {
+        self.meter.get_or_insert(Meter { busy_ns: 0.0, until: now });
+    }
+
+    /// How many nanoseconds all of it has been busy since it is watched. `None` where there is no measure of that.
+    pub(super) fn busy_ns(&mut self, now: u64) -> Option<f64> {
+        self.read_meter(now);
+        self.meter.filter(|_| !matches!(self.kind, Kind::Crowd(_))).map(|meter| meter.busy_ns)
+    }
+
     /// An outage begins. Returns the attempts that do not survive it, in the order in which they would have ended.
-    pub(super) fn go_away(&mut self, requests: OutageRequests) -> Vec<u32> {
+    pub(super) fn go_away(&mut self, requests: OutageRequests, now: u64) -> Vec<u32> {
+        self.read_meter(now);
         self.away = Some(requests);
         match (&mut self.kind, requests) {
             (_, OutageRequests::Kept) => Vec::new(),
             (Kind::Pool(pool), _) => pool.clear(),
             (Kind::Shared(shared), _) => shared.clear(),
+            (Kind::Crowd(crowd), _) => crowd.clear(),
         }
     }
 
-    /// An outage ends.
-    pub(super) fn come_back(&mut self, now: u64, flights: &mut Flights) {
+    /// An outage ends. Returns the attempts that were kept, and now come to a service without a queue.
+    pub(super) fn come_back(&mut self) -> Vec<u32> {
         self.away = None;
-        for slot in std::mem::take(&mut self.kept) {
-            self.enter(slot, now, flights);
-        }
+        std::mem::take(&mut self.kept)
     }
 
     /// What becomes of requests that come now, if it is away.
@@ -99,6 +142,7 @@ impl Station {
 
     /// Makes the next of the scenario's changes.
     pub(super) fn change(&mut self, now: u64) {
+        self.read_meter(now);
         let Some(change) = self.changes.get(self.next_change) else { return };
         self.next_change += 1;
         self.stretch = change.stretch.unwrap_or(self.stretch);
@@ -106,6 +150,7 @@ impl Station {
         match &mut self.kind {
             Kind::Pool(pool) => change.workers.into_iter().for_each(|workers| pool.set_workers(workers)),
             Kind::Shared(shared) => change.cores.into_iter().for_each(|cores| shared.set_cores(cores, now)),
+            Kind::Crowd(_) => {}
         }
     }
 
@@ -119,24 +164,41 @@ impl Station {
 
     /// Takes an attempt in.
     #[inline]
-    pub(super) fn enter(&mut self, slot: u32, now: u64, flights: &mut Flights) {
+    pub(super) fn enter(&mut self, slot: u32, now: u64, flights: &mut Flights) -> Welcome {
         if let Kind::Pool(pool) = &mut self.kind {
             pool.enter(slot);
-            return;
+            return Welcome::In;
         }
         if self.away.is_some() {
             self.kept.push(slot);
-            return;
+            return Welcome::In;
         }
+        self.read_meter(now);
         let work = self.work_to_do(slot, now, 0, flights);
-        if let Kind::Shared(shared) = &mut self.kind {
-            shared.enter(slot, work, now);
+        match &mut self.kind {
+            Kind::Pool(_) => {}
+            Kind::Shared(shared) => shared.enter(slot, work, now),
+            Kind::Crowd(crowd) => {
+                let flight = &mut flights[slot];
+                match crowd.welcome(now) {
+                    Ok(slowness) if slowness != 1.0 => {
+                        flight.work_done = libm::round(work as f64 * slowness) as u64;
+                    }
+                    Ok(_) => {}
+                    Err(TooMany) if self.beyond == Beyond::Lost => return Welcome::Lost,
+                    Err(TooMany) => flight.ending = Ending::Refused,
+                }
+                let finish = self.speed.finish(now, flight.work_done);
+                crowd.enter(slot, self.timer.after(now, finish - now));
+            }
         }
+        Welcome::In
     }
 
     /// Starts whatever can be started, while so many wait at the door before the service.
     #[inline]
     pub(super) fn start(&mut self, now: u64, waiting: usize, flights: &mut Flights) {
+        self.read_meter(now);
         loop {
             let Kind::Pool(pool) = &mut self.kind else { return };
             let Some(slot) = pool.next_to_start() else { return };
@@ -154,15 +216,18 @@ impl Station {
         match &self.kind {
             Kind::Pool(pool) => pool.next_completion(),
             Kind::Shared(shared) => shared.next_completion(),
+            Kind::Crowd(crowd) => crowd.next_completion(),
         }
     }
 
     /// The attempt that is done now.
     #[inline]
     pub(super) fn complete(&mut self, now: u64) -> Option<u32> {
+        self.read_meter(now);
         match &mut self.kind {
             Kind::Pool(pool) => pool.complete(),
             Kind::Shared(shared) => shared.complete(now),
+            Kind::Crowd(crowd) => crowd.complete(),
         }
     }
 
@@ -176,6 +241,7 @@ impl Station {
         let room = match &self.kind {
             Kind::Pool(pool) => pool.has_room(),
             Kind::Shared(shared) => shared.has_room(),
+            Kind::Crowd(crowd) => crowd.has_room(),
         };
         room && self.away.is_none()
     }
@@ -192,7 +258,7 @@ impl Station {
     pub(super) fn queued(&self) -> usize {
         match &self.kind {
             Kind::Pool(pool) => pool.queued(),
-            Kind::Shared(_) => self.kept.len(),
+            Kind::Shared(_) | Kind::Crowd(_) => self.kept.len(),
         }
     }
 
@@ -200,7 +266,21 @@ impl Station {
         match &self.kind {
             Kind::Pool(pool) => pool.in_service(),
             Kind::Shared(shared) => shared.in_service(),
+            Kind::Crowd(crowd) => crowd.in_service(),
         }
+    }
+
+    /// To be called before anybody comes or goes.
+    #[inline]
+    fn read_meter(&mut self, now: u64) {
+        let Some(meter) = &mut self.meter else { return };
+        let share = match &self.kind {
+            Kind::Pool(pool) => pool.busy_share(),
+            Kind::Shared(shared) => shared.busy_share(),
+            Kind::Crowd(_) => 0.0,
+        };
+        meter.busy_ns += share * (now - meter.until) as f64;
+        meter.until = now;
     }
 
     /// How long the attempt takes that starts now, at speed 1.
@@ -209,7 +289,7 @@ impl Station {
         let flight = &mut flights[slot];
         let mut work = flight.work;
         if let Some(after) = self.fails_after(now, flight.luck) {
-            flight.fails = true;
+            flight.ending = Ending::Failed;
             work = after;
         } else if self.stretch != 1.0 {
             work = libm::round(work as f64 * self.stretch) as u64;

@@ -66,6 +66,11 @@ impl Workers {
         slots
     }
 
+    /// The share of the workers that are at work.
+    pub(super) fn busy_share(&self) -> f64 {
+        (self.busy.len() as f64 / (self.workers as f64).max(1.0)).min(1.0)
+    }
+
     pub(super) fn has_room(&self) -> bool {
         self.queue.is_empty() && self.busy.len() < self.workers
     }

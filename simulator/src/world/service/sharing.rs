@@ -28,7 +28,7 @@ impl Law {
     fn best(&self) -> f64 {
         match self {
             Self::Cores(cores) => f64::from(*cores),
-            Self::Usl(usl) if usl.crosstalk > 0.0 => ((1.0 - usl.contention) / usl.crosstalk).sqrt(),
+            Self::Usl(usl) if usl.crosstalk > 0.0 => libm::sqrt((1.0 - usl.contention) / usl.crosstalk),
             Self::Usl(_) => f64::INFINITY,
         }
     }
@@ -102,6 +102,15 @@ impl Shared {
         }
         (self.attained, self.next) = (0, None);
         slots
+    }
+
+    /// How much of the service is busy: all of it with as many requests as it does best with.
+    pub(super) fn busy_share(&self) -> f64 {
+        let best = match &self.law {
+            Law::Usl(usl) if usl.crosstalk == 0.0 => 1.0 / usl.contention,
+            law => law.best(),
+        };
+        (self.present.len() as f64 / best.max(1.0)).min(1.0)
     }
 
     pub(super) fn has_room(&self) -> bool {
