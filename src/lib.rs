@@ -1,7 +1,7 @@
 //! A gate for a service: it knows how many requests may be in flight, admits that many, and refuses the rest early.
 //!
-//! How many that is, a [limiter](algorithms) keeps finding out while the service runs. Whoever is refused hears of it at
-//! once, why, and when to come back; whoever is admitted finds a service that is not overloaded.
+//! How many that is, a [limiter](algorithms) keeps finding out while the service runs. Whoever is refused hears of it
+//! at once, why, and when to come back; whoever is admitted finds a service that is not overloaded.
 //!
 //! ```
 //! use goodput::{Gate, Outcome};
@@ -21,9 +21,9 @@
 //!
 //! ## Tokens and outcomes
 //!
-//! An admitted request holds a [`Token`] (or an [`OwnedToken`], which goes where it likes) until it ends. It is released
-//! exactly once: by hand, or by its drop when a handler panics, its future is cancelled, or its client leaves. How the
-//! request ended is its [`Outcome`], and it is what the limiter learns from, so it should be true:
+//! An admitted request holds a [`Token`] (or an [`OwnedToken`], which goes where it likes) until it ends. It is
+//! released exactly once: by hand, or by its drop when a handler panics, its future is cancelled, or its client
+//! leaves. How the request ended is its [`Outcome`], and it is what the limiter learns from, so it should be true:
 //!
 //! | outcome | when | what it teaches |
 //! | --- | --- | --- |
@@ -47,14 +47,15 @@
 //!
 //! ## Waiting
 //!
-//! A gate made in code refuses at once. [`GateBuilder::waiting`] gives it a short queue, as a config file does by default:
-//! at most half the limit, for at most a second. [`Gate::acquire`] then waits, and leaves the queue when its future is
-//! dropped. [`waiting`] says in which order, and what is done about a queue that stands.
+//! By default a gate has a short queue: at most half the limit, for at most a second. [`Gate::acquire`] waits in it, and
+//! leaves it when its future is dropped; [`Gate::try_acquire`] never waits. [`Gate::new`] and [`Gate::builder`] make gates
+//! that refuse at once, unless [`GateBuilder::waiting`] says otherwise. [`waiting`] tells in which order one waits, and
+//! what is done about a queue that stands.
 //!
 //! ## Who goes first
 //!
-//! A [`Request`] says what a gate should know of it: how much it matters ([`Criticality`], four levels), weight, tenant,
-//! partition, whether it continues work that was begun, or is a health check that passes always.
+//! A [`Request`] says what a gate should know of it: how much it matters ([`Criticality`], four levels), weight,
+//! tenant, partition, whether it continues work that was begun, or is a health check that passes always.
 //!
 //! ```
 //! use goodput::{Criticality, Gate, Key, Request, priority::CriticalityShares};
@@ -70,32 +71,32 @@
 //! # Ok::<(), goodput::algorithms::InvalidSettings>(())
 //! ```
 //!
-//! Shares of the limit, cohorts of users that are shed in turn, partitions with guarantees and tenants with quotas are in
-//! [`priority`]. A gate for each host, route or tenant is in [`keyed`], gates under a common one in [`child`].
+//! Shares of the limit, cohorts of users that are shed in turn, partitions with guarantees and tenants with quotas
+//! are in [`priority`]. A gate for each host, route or tenant is in [`keyed`], gates under a common one in [`child`].
 //!
 //! ## Deadlines
 //!
-//! [`Request::by`] says when the caller stops waiting. It is then not let in, dropped from the queue, or refused at the door
-//! when its turn would come too late. [`deadline`] reads them from `grpc-timeout` and other headers, and passes on what is
-//! left.
+//! [`Request::by`] says when the caller stops waiting. It is then not let in, dropped from the queue, or refused at the
+//! door when its turn would come too late. [`deadline`] reads them from `grpc-timeout` and other headers, and passes on
+//! what is left.
 //!
 //! ## The other side of the door
 //!
-//! A client needs a gate too, one for each host, and more: retries within a budget, waits that honour what the server said,
-//! and a throttle for when most is refused. They are state machines in [`client`], and tower layers in `middleware`. A
-//! producer that can wait is pushed back by [`producer`].
+//! A client needs a gate too, one for each host, and more: retries within a budget, waits that honour what the server
+//! said, and a throttle for when most is refused. They are state machines in [`client`], and tower layers in
+//! `middleware`. A producer that can wait is pushed back by [`producer`].
 //!
 //! ## Before it is switched on, and while it runs
 //!
 //! With `observe_only` a gate admits everybody and counts whom it would have refused. All settings are one struct,
-//! [`GateConfig`], and one file, `docs/configuration.md`; [`Gate::reconfigure`] puts another in force while requests are in
-//! flight, and `reload` follows a file and refuses a bad one.
+//! [`GateConfig`], and one file, `docs/configuration.md`; [`Gate::reconfigure`] puts another in force while requests
+//! are in flight, and `reload` follows a file and refuses a bad one.
 //!
 //! ## What the operator sees
 //!
-//! [`Gate::snapshot`] tells everything, with the last decisions and why they were taken. [`observe`] makes metrics, events
-//! and signals to scale by of it; the repository's `dashboards/` has a dashboard and alert rules. [`load`] makes one number
-//! of it, and says which optional work to leave undone before anybody is refused.
+//! [`Gate::snapshot`] tells everything, with the last decisions and why they were taken. [`observe`] makes metrics,
+//! events and signals to scale by of it; the repository's `dashboards/` has a dashboard and alert rules. [`load`] makes one
+//! number of it, and says which optional work to leave undone before anybody is refused.
 //!
 //! # The rooms of this crate
 //!

@@ -162,7 +162,8 @@ impl Observer {
     pub(super) fn totals(&mut self, now: Instant, sources: Sources<'_>) -> (Totals, u64) {
         self.collect(sources);
         let area = u128::try_from(self.integral.at(now)).unwrap_or(0);
-        let totals = self.earlier.and(&self.window);
+        let mut totals = self.earlier;
+        totals.absorb(&self.window);
         (Totals { closed: now, in_flight_area_ns: area, ..totals }, self.admitted)
     }
 
@@ -236,7 +237,7 @@ impl Observer {
     }
 
     fn start_window(&mut self, now: Instant) {
-        self.earlier = self.earlier.and(&self.window);
+        self.earlier.absorb(&self.window);
         self.window = Window { opened: now, closed: now, ..Window::EMPTY };
         self.area_at_opening = self.integral.at(now);
         self.open = self.rule.opens_at <= now;
@@ -254,7 +255,7 @@ impl Observer {
     /// Samples from before the window opened do not count.
     fn discard_samples(&mut self) {
         let Window { opened, refused, limit_hits, .. } = self.window;
-        self.earlier = self.earlier.and(&Window { refused: 0, limit_hits: 0, ..self.window });
+        self.earlier.absorb(&Window { refused: 0, limit_hits: 0, ..self.window });
         self.window = Window { opened, refused, limit_hits, ..Window::EMPTY };
     }
 

@@ -1,4 +1,4 @@
-//! Retries: [`Retries`](crate::client::Retries) as a policy of tower's own retry layer.
+//! Retries: [`Retries`] as a policy of tower's own retry layer.
 
 use std::{
     fmt,

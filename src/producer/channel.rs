@@ -103,8 +103,8 @@ impl<T, C: Clock> Producer<T, C> {
     }
 
     /// Puts an item in, and waits for as long as that takes. The item is lost if the future is dropped before: in a
-    /// `select`, or under a time-out, wait for [`Producer::ready`] and then [`Producer::offer`], which gives the item back
-    /// if others were faster.
+    /// `select`, or under a time-out, wait for [`Producer::ready`] and then [`Producer::offer`], which gives the item
+    /// back if others were faster.
     ///
     /// # Errors
     ///

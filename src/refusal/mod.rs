@@ -1,9 +1,9 @@
 //! What the refused are told.
 //!
-//! A [`Refusal`] says why, what the limit was, and how long to wait before another attempt is worth it: the queue ahead
-//! divided by the rate at which it drains ([`retry_after`]), where the gate can tell. [`Answers`] puts that into words of
-//! HTTP and gRPC. [`RetryWatch`] sees when all hosts refuse, and another attempt can only do harm. [`RefusalCounts`] is how
-//! many were told what.
+//! A [`Refusal`] says why, what the limit was, and how long to wait before another attempt is worth it: the queue
+//! ahead divided by the rate at which it drains ([`retry_after`]), where the gate can tell. [`Answers`] puts that
+//! into words of HTTP and gRPC. [`RetryWatch`] sees when all hosts refuse, and another attempt can only do harm.
+//! [`RefusalCounts`] is how many were told what.
 
 mod answer;
 mod counts;

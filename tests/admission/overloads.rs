@@ -100,6 +100,11 @@ impl<T> World<T> {
     }
 }
 
+/// How long one waits who does as he is told, in milliseconds; a second if he is told nothing.
+fn wait_of(refusal: &Refusal) -> u64 {
+    refusal.retry_after.map_or(1_000, |wait| wait.as_millis() as u64)
+}
+
 /// Whether one of so many a second comes in this millisecond.
 fn comes(random: &mut Xoshiro256PlusPlus, per_second: f64) -> bool {
     ((random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64) < per_second / 1_000.0
@@ -113,12 +118,11 @@ fn a_thousand_callers_at_thirty_two_places_wait_a_second_at_most_and_waste_nothi
     let (mut served, mut told) = (0, 0);
     while world.now < 40_000 {
         for caller in 0..asks_at.len() {
-            if asks_at[caller] == world.now {
-                if let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 400) {
-                    told += u32::from(refusal.retry_after.is_some());
-                    asks_at[caller] =
-                        world.now + refusal.retry_after.map_or(1_000, |wait| wait.as_millis() as u64);
-                }
+            if asks_at[caller] == world.now
+                && let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 400)
+            {
+                told += u32::from(refusal.retry_after.is_some());
+                asks_at[caller] = world.now + wait_of(&refusal);
             }
         }
         // Health checks and statistics find the way free at all times.
@@ -233,11 +237,10 @@ fn at_a_standing_demand_above_the_limit_every_place_is_in_use() {
     let mut asks_at = [0_u64; 8];
     while world.now < 600_000 {
         for caller in 0..8 {
-            if asks_at[caller] == world.now {
-                if let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 30_000) {
-                    asks_at[caller] =
-                        world.now + refusal.retry_after.map_or(1_000, |wait| wait.as_millis() as u64);
-                }
+            if asks_at[caller] == world.now
+                && let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 30_000)
+            {
+                asks_at[caller] = world.now + wait_of(&refusal);
             }
         }
         for news in world.tick(30_000) {

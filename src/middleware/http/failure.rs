@@ -9,7 +9,8 @@ use crate::{
     refusal::{OVERLOADED_HEADER, OVERLOADED_VALUE},
 };
 
-/// Which answers of HTTP and gRPC are worth another attempt, for a [`RetryPolicy`](crate::middleware::retry::RetryPolicy).
+/// Which answers of HTTP and gRPC are worth another attempt, for a
+/// [`RetryPolicy`](crate::middleware::retry::RetryPolicy).
 ///
 /// | answer | another attempt |
 /// |---|---|
@@ -19,9 +20,9 @@ use crate::{
 /// | all others | no |
 ///
 /// `Retry-After` in seconds and [`PUSHBACK_HEADER`] say how long to wait at least. Attempts after the first say so in
-/// [`PREVIOUS_ATTEMPTS_HEADER`], so that servers see when [all refuse](super::Http::watch_retries). The deadline is that of the
-/// [`Request`] among the extensions, as [`Http::share_request`](super::Http::share_request) leaves it there for a handler
-/// to hand on.
+/// [`PREVIOUS_ATTEMPTS_HEADER`], so that servers see when [all refuse](super::Http::watch_retries). The deadline is
+/// that of the [`Request`] among the extensions, as [`Http::share_request`](super::Http::share_request) leaves it
+/// there for a handler to hand on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RetryByStatus;
 
