@@ -30,7 +30,8 @@ pub struct KeyedGates<K, C: Clock = SystemClock> {
 type Make<K, C> = dyn Fn(Option<&K>) -> Gate<C> + Send + Sync;
 
 impl<K: Clone + Eq + Hash, C: Clock> KeyedGates<K, C> {
-    /// No gates yet. `make` makes the gate of a key, and, asked for `None`, the one that keys beyond the bound share.
+    /// No gates yet. `make` makes the gate of a key, and, asked for `None`, the one that keys beyond the bound share. Others
+    /// who want a gate wait while it does; it must not ask these gates for one.
     ///
     /// # Errors
     ///

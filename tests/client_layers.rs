@@ -8,17 +8,20 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use goodput::{
     Gate, Outcome, RefusalReason,
     algorithms::{Fixed, FixedSettings, Instant},
     client::{Failure, PaymentSettings, PushBack, RetryBudgetSettings, RetrySettings, ThrottleSettings},
     middleware::{
-        GateError, GateLayer, ThrottleLayer,
-        http::RetryByStatus,
+        GateError, GateLayer, Http, ThrottleLayer,
+        http::{REFUSAL_HEADER, RetryByStatus},
         retry::{Judge, RetryPolicy},
     },
+    refusal::RetryWatchSettings,
 };
 use http::{Request, Response};
+use http_body_util::Empty;
 use tokio::time::{advance, sleep};
 use tower::{Service, ServiceBuilder, ServiceExt, retry::RetryLayer, service_fn};
 
@@ -166,6 +169,29 @@ async fn while_a_server_refuses_most_of_what_comes_most_is_not_sent_and_some_alw
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_sees_retries_of_all_hosts_refusals_tells_clients_not_to_try_again() {
+    let full = gate();
+    let _held: Vec<_> = (0..5).map(|_| full.try_acquire_owned(&goodput::Request::DEFAULT).unwrap()).collect();
+    let protocol = Http::new().watch_retries(RetryWatchSettings::default()).unwrap();
+    let server = ServiceBuilder::new().layer(GateLayer::speaking(protocol, full.clone())).service_fn(
+        |_: Request<()>| async { Ok::<_, std::convert::Infallible>(Response::new(Empty::<Bytes>::new())) },
+    );
+    // All that clients send comes here and is refused; they retry a tenth.
+    let policy = RetryPolicy::new(a_tenth(), RetryByStatus).unwrap();
+    let client = ServiceBuilder::new().layer(RetryLayer::new(policy)).service(server);
+    let mut reasons = Vec::new();
+    for _ in 0..1_000 {
+        let answer = client.clone().oneshot(Request::new(())).await.unwrap();
+        reasons.push(answer.headers()[REFUSAL_HEADER].to_str().unwrap().to_owned());
+    }
+    // Until a hundred requests have come nobody can tell. Then retries go on only as far as they stay below 5 %.
+    assert!(reasons[..90].iter().all(|reason| reason == "limit_reached"));
+    assert!(reasons.iter().any(|reason| reason == "overloaded"));
+    let attempts = full.snapshot().refused.total();
+    assert!((1_020..=1_056).contains(&attempts), "{attempts}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_guarded_http_service_refuses_is_tried_again_when_there_may_be_room() {
     let behind = gate();
     let held: Vec<_> =
@@ -175,7 +201,7 @@ async fn what_a_guarded_http_service_refuses_is_tried_again_when_there_may_be_ro
         .layer(RetryLayer::new(policy))
         .layer(GateLayer::http(behind.clone()))
         .service_fn(|_: Request<()>| async {
-            Ok::<_, std::convert::Infallible>(Response::new(http_body_util::Empty::<bytes::Bytes>::new()))
+            Ok::<_, std::convert::Infallible>(Response::new(Empty::<Bytes>::new()))
         });
     let asking = tokio::spawn(client.clone().oneshot(Request::new(())));
     tokio::task::yield_now().await;

@@ -213,11 +213,13 @@ impl<C: Clock> Gate<C> {
 }
 
 impl Default for Gate {
-    /// A gate on the system's clock that never queues, with the limiter that needs to be told nothing:
+    /// A gate on the system's clock with the default of every setting, as a config file has it: a short queue
+    /// ([`WaitingSettings`](crate::waiting::WaitingSettings)), and the limiter that needs to be told nothing,
     /// [`Crest`](goodput_algorithms::Crest).
     fn default() -> Self {
-        // Default settings are valid; a test of `goodput-algorithms` builds every algorithm with them.
-        Self::builder(Algorithm::default().build().expect("default settings are valid")).build()
+        let config = GateConfig { limiter: Some(Algorithm::default()), ..GateConfig::default() };
+        // A test of `goodput-algorithms` builds every algorithm with its defaults, and every other default is tested here.
+        config.builder().expect("default settings are valid").build()
     }
 }
 

@@ -162,7 +162,8 @@ impl Observer {
     pub(super) fn totals(&mut self, now: Instant, sources: Sources<'_>) -> (Totals, u64) {
         self.collect(sources);
         let area = u128::try_from(self.integral.at(now)).unwrap_or(0);
-        let totals = self.earlier.and(&self.window);
+        let mut totals = self.earlier;
+        totals.absorb(&self.window);
         (Totals { closed: now, in_flight_area_ns: area, ..totals }, self.admitted)
     }
 

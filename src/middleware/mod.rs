@@ -11,8 +11,8 @@
 //! * **The token lives as long as the work.** For HTTP that is the end of the response's body, its error, or its
 //!   drop. Work that outlives the response, as a spawned task does, keeps its place with a [`SharedToken`].
 //! * **A client** has up to three layers, from the outside in: tower's own retry layer with a `retry::RetryPolicy`, a
-//!   [`ThrottleLayer`] that holds calls back while most are refused, and a [`GateLayer`] that finds out how many at once
-//!   the host takes. Each attempt so has its own token and its own latency, and none is held between two.
+//!   [`ThrottleLayer`] that holds calls back while most are refused, and a [`GateLayer`] that finds out how many at
+//!   once the host takes. Each attempt so has its own token and its own latency, and none is held between two.
 //! * **A wait is bounded in time** as the gate's settings say, by tokio's timer with the feature `tokio` (which `axum`,
 //!   `tonic` and `reqwest` bring along), else by the next release after the time is up.
 //!

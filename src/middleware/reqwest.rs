@@ -36,8 +36,8 @@ use crate::{Clock, Gate, Outcome, Request, SystemClock, keyed::KeyedGates};
 ///     .build();
 /// ```
 ///
-/// A client that calls several hosts has a gate for each ([`GateMiddleware::per_host`]), so that a slow one does not take
-/// the places of the others.
+/// A client that calls several hosts has a gate for each ([`GateMiddleware::per_host`]), so that a slow one does not
+/// take the places of the others.
 pub struct GateMiddleware<R = Unmarked, K = ByStatus, C: Clock = SystemClock> {
     gates: Gates<C>,
     when_full: WhenFull,

@@ -1,4 +1,4 @@
-//! Retries: [`Retries`](crate::client::Retries) as a policy of tower's own retry layer.
+//! Retries: [`Retries`] as a policy of tower's own retry layer.
 
 use std::{
     fmt,
@@ -59,6 +59,9 @@ pub trait Judge<Req, Res, Err> {
     /// How an attempt failed. `None` if it did not, or if another one may not be made: it could do twice what is to be
     /// done once.
     fn failure(&self, request: &Req, answer: &Result<Res, Err>) -> Option<Failure>;
+
+    /// Tells the server, in the next attempt, how many there were before it.
+    fn mark(&self, _request: &mut Req, _previous_attempts: u32) {}
 
     /// When the caller stops waiting, on the policy's clock. There is no attempt after that.
     fn deadline(&self, _request: &Req) -> Option<Instant> {
@@ -122,7 +125,9 @@ where
             return None;
         };
         let wait = retries.failed(call, failure, deadline, random(), now).ok()?;
+        let previous = call.attempts() - 1;
         drop(retries);
+        self.judge.mark(request, previous);
         Some(sleep(wait))
     }
 

@@ -33,7 +33,7 @@ impl Metric {
 macro_rules! metrics {
     ($($constant:ident = $kind:ident $name:literal by $labels:tt: $help:literal;)*) => {
         $(
-            #[cfg_attr(not(feature = "metrics"), allow(dead_code))]
+            #[cfg_attr(not(all(feature = "metrics", feature = "toml")), allow(dead_code))]
             pub(super) const $constant: Metric = Metric::$kind($name, &$labels, $help);
         )*
 

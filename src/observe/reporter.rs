@@ -101,3 +101,23 @@ impl<C: Clock> fmt::Debug for Reporter<C> {
         f.debug_struct("Reporter").field("gate", &self.gate).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use goodput_algorithms::Reason;
+
+    use crate::{Criticality, RefusalReason, observe::METRICS};
+
+    #[test]
+    fn a_gate_has_as_many_series_as_its_page_says() {
+        let labelled_by = |labels: &[&str]| METRICS.iter().filter(|metric| metric.labels == labels).count();
+        // Requests end in four ways, and of one of them there is no latency.
+        let by_outcome = 4 + 3;
+        assert_eq!(labelled_by(&["gate", "outcome"]), 2);
+        assert_eq!(labelled_by(&["gate"]) + by_outcome, 22);
+        assert_eq!(labelled_by(&["gate", "reason", "criticality"]), 2);
+        assert_eq!(RefusalReason::ALL.len() * Criticality::ALL.len(), 60);
+        assert_eq!(labelled_by(&["gate", "reason"]), 1);
+        assert_eq!(Reason::ALL.len(), 11);
+    }
+}

@@ -60,24 +60,18 @@ impl Totals {
     }
 
     /// Adds what a window saw.
+    #[inline]
     pub(crate) fn absorb(&mut self, window: &Window) {
         self.opened = self.opened.min(window.opened);
         self.closed = self.closed.max(window.closed);
-        self.successes = self.successes.merge(Ended::of(window.successes));
-        self.overloads = self.overloads.merge(Ended::of(window.overloads));
-        self.failures = self.failures.merge(Ended::of(window.failures));
+        self.successes.absorb(&window.successes);
+        self.overloads.absorb(&window.overloads);
+        self.failures.absorb(&window.failures);
         self.cancelled = self.cancelled.saturating_add(window.cancelled);
         self.refused = self.refused.saturating_add(window.refused);
         self.limit_hits = self.limit_hits.saturating_add(window.limit_hits);
         self.max_in_flight = self.max_in_flight.max(window.max_in_flight);
         self.in_flight_area_ns = self.in_flight_area_ns.saturating_add(window.in_flight_area_ns);
-    }
-
-    /// These and what a window saw.
-    #[must_use]
-    pub(crate) fn and(mut self, window: &Window) -> Self {
-        self.absorb(window);
-        self
     }
 
     /// Requests that ended, however they did.
@@ -128,12 +122,15 @@ impl Ended {
         }
     }
 
-    fn of(latencies: Latencies) -> Self {
-        Self {
-            count: latencies.count,
-            sum_ns: u128::from(latencies.sum_ns),
-            sum_squares: latencies.sum_squares,
+    /// Most windows have no request of some outcome, and then there is nothing to add.
+    #[inline]
+    fn absorb(&mut self, latencies: &Latencies) {
+        if latencies.count == 0 {
+            return;
         }
+        self.count = self.count.saturating_add(latencies.count);
+        self.sum_ns = self.sum_ns.saturating_add(u128::from(latencies.sum_ns));
+        self.sum_squares = self.sum_squares.saturating_add(latencies.sum_squares);
     }
 }
 
@@ -147,14 +144,15 @@ mod tests {
     fn a_thousand_in_flight_for_three_years_still_add_up() {
         // A day of a thousand requests in flight that take a second each: 86.4 million of them.
         let day = Latencies::same(1_000_000_000, 1_000 * 86_400);
-        let totals = (0..3 * 365).fold(Totals::since(Instant::ZERO), |totals, number| {
-            totals.and(&Window {
+        let mut totals = Totals::since(Instant::ZERO);
+        for number in 0..3 * 365 {
+            totals.absorb(&Window {
                 opened: Instant::from_nanos(number * DAY_NS),
                 closed: Instant::from_nanos((number + 1) * DAY_NS),
                 successes: day,
                 ..Window::EMPTY
-            })
-        });
+            });
+        }
         assert_eq!(totals.successes.count, 94_608_000_000);
         assert_eq!(totals.successes.sum_ns, 94_608_000_000 * 1_000_000_000);
         assert_eq!(totals.successes.mean(), Duration::from_secs(1));

@@ -102,7 +102,9 @@ impl<T, C: Clock> Producer<T, C> {
         Ready { producer: self, pause: None }
     }
 
-    /// Puts an item in, and waits for as long as that takes. The item is lost if the future is dropped before.
+    /// Puts an item in, and waits for as long as that takes. The item is lost if the future is dropped before: in a
+    /// `select`, or under a time-out, wait for [`Producer::ready`] and then [`Producer::offer`], which gives the item
+    /// back if others were faster.
     ///
     /// # Errors
     ///

@@ -1,12 +1,14 @@
 //! What the refused are told.
 //!
-//! A [`Refusal`] says why, what the limit was, and how long to wait before another attempt is worth it: the queue ahead
-//! divided by the rate at which it drains ([`retry_after`]), where the gate can tell. [`Answers`] puts that into words of
-//! HTTP and gRPC. [`RefusalCounts`] is how many were told what.
+//! A [`Refusal`] says why, what the limit was, and how long to wait before another attempt is worth it: the queue
+//! ahead divided by the rate at which it drains ([`retry_after`]), where the gate can tell. [`Answers`] puts that
+//! into words of HTTP and gRPC. [`RetryWatch`] sees when all hosts refuse, and another attempt can only do harm.
+//! [`RefusalCounts`] is how many were told what.
 
 mod answer;
 mod counts;
 mod hint;
+mod retry_watch;
 
 use std::{fmt, time::Duration};
 
@@ -16,6 +18,7 @@ pub use self::{
     answer::{Answers, GrpcAnswer, GrpcCode, HttpAnswer, OVERLOADED_HEADER, OVERLOADED_VALUE, RefusalStatus},
     counts::RefusalCounts,
     hint::{retry_after, spread},
+    retry_watch::{RetryWatch, RetryWatchSettings},
 };
 
 /// Why a request was not admitted.

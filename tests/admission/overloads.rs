@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput::{
     Criticality, Gate, Key, ManualClock, Outcome, Refusal, Request,
+    observe::Interval,
     priority::{CriticalityShares, Quota, RateQuota, TenantSettings},
     share::{Allowance, Share},
     waiting::{QueueBound, WaitingSettings},
@@ -100,6 +101,11 @@ impl<T> World<T> {
     }
 }
 
+/// How long one waits who does as he is told, in milliseconds; a second if he is told nothing.
+fn wait_of(refusal: &Refusal) -> u64 {
+    refusal.retry_after.map_or(1_000, |wait| wait.as_millis() as u64)
+}
+
 /// Whether one of so many a second comes in this millisecond.
 fn comes(random: &mut Xoshiro256PlusPlus, per_second: f64) -> bool {
     ((random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64) < per_second / 1_000.0
@@ -113,12 +119,11 @@ fn a_thousand_callers_at_thirty_two_places_wait_a_second_at_most_and_waste_nothi
     let (mut served, mut told) = (0, 0);
     while world.now < 40_000 {
         for caller in 0..asks_at.len() {
-            if asks_at[caller] == world.now {
-                if let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 400) {
-                    told += u32::from(refusal.retry_after.is_some());
-                    asks_at[caller] =
-                        world.now + refusal.retry_after.map_or(1_000, |wait| wait.as_millis() as u64);
-                }
+            if asks_at[caller] == world.now
+                && let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 400)
+            {
+                told += u32::from(refusal.retry_after.is_some());
+                asks_at[caller] = world.now + wait_of(&refusal);
             }
         }
         // Health checks and statistics find the way free at all times.
@@ -233,11 +238,10 @@ fn at_a_standing_demand_above_the_limit_every_place_is_in_use() {
     let mut asks_at = [0_u64; 8];
     while world.now < 600_000 {
         for caller in 0..8 {
-            if asks_at[caller] == world.now {
-                if let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 30_000) {
-                    asks_at[caller] =
-                        world.now + refusal.retry_after.map_or(1_000, |wait| wait.as_millis() as u64);
-                }
+            if asks_at[caller] == world.now
+                && let Some(News::Refused(caller, refusal)) = world.ask(caller, Request::DEFAULT, 30_000)
+            {
+                asks_at[caller] = world.now + wait_of(&refusal);
             }
         }
         for news in world.tick(30_000) {
@@ -304,4 +308,31 @@ fn a_tenant_that_asks_for_little_does_not_hear_the_refusals_of_others() {
     assert!(refused[1] * 1_000 <= asked[1], "{refused:?} of {asked:?}");
     // The others use all of theirs: 45 a second come to 18 places of a second, of which Erlang's formula fills 17.4.
     assert!(world.used >= 1_800_000 * 17, "{}", world.used);
+}
+
+#[test]
+fn a_gate_that_sheds_says_how_much_capacity_is_missing_though_latency_does_not() {
+    // 150/s of 100 ms each at ten places: fifteen would be in flight. Then 40/s: four are.
+    let (builder, clock) = plain(10);
+    let mut world = World::new(builder.build(), clock);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(150);
+    for (per_second, in_demand, feels) in [(150.0, 15.0, 0.65..0.72), (40.0, 4.0, 0.01..0.03)] {
+        let before = world.gate.snapshot();
+        for _ in 0..300_000 {
+            if comes(&mut random, per_second) {
+                world.ask((), Request::DEFAULT, 100);
+            }
+            world.tick(100);
+        }
+        let interval = Interval::between(&before, &world.gate.snapshot());
+        assert_eq!(interval.successes.mean(), ms(100));
+        // The number of arrivals in 300 s has a deviation of less than a hundredth: five of them.
+        assert!(
+            (interval.demand_in_flight() / in_demand - 1.0).abs() < 0.05,
+            "{}",
+            interval.demand_in_flight()
+        );
+        // Those who come feel the limit if they find nine or ten in flight: 0.684 and 0.019, by Erlang.
+        assert!(feels.contains(&interval.limit_bound()), "{}", interval.limit_bound());
+    }
 }

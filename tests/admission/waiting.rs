@@ -14,6 +14,7 @@ use crate::support::{CRITICAL_PLUS, SHEDDABLE, answer, ask, at, expires, fixed, 
 
 #[test]
 fn by_default_a_short_queue_of_half_the_limit_waits_for_a_second() {
+    assert_eq!(Gate::default().config().waiting, WaitingSettings::default());
     let (gate, _clock) = waiting(4, WaitingSettings::default());
     let _tokens: Vec<_> = (0..4).map(|_| ask(&gate, Request::DEFAULT).unwrap()).collect();
     let mut waiters: Vec<_> = (0..2).map(|_| queued(&gate, Request::DEFAULT)).collect();

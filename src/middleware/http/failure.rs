@@ -1,7 +1,7 @@
 use goodput_algorithms::Instant;
-use http::{HeaderMap, Method, Request as HttpRequest, Response, header::RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request as HttpRequest, Response, header::RETRY_AFTER};
 
-use super::{PUSHBACK_HEADER, REFUSAL_HEADER, is_grpc, outcome::grpc_status};
+use super::{PREVIOUS_ATTEMPTS_HEADER, PUSHBACK_HEADER, REFUSAL_HEADER, is_grpc, outcome::grpc_status};
 use crate::{
     Request,
     client::{Failure, PushBack},
@@ -9,7 +9,8 @@ use crate::{
     refusal::{OVERLOADED_HEADER, OVERLOADED_VALUE},
 };
 
-/// Which answers of HTTP and gRPC are worth another attempt, for a [`RetryPolicy`](crate::middleware::retry::RetryPolicy).
+/// Which answers of HTTP and gRPC are worth another attempt, for a
+/// [`RetryPolicy`](crate::middleware::retry::RetryPolicy).
 ///
 /// | answer | another attempt |
 /// |---|---|
@@ -18,9 +19,10 @@ use crate::{
 /// | [`OVERLOADED_HEADER`], negative push-back | never |
 /// | all others | no |
 ///
-/// `Retry-After` in seconds and [`PUSHBACK_HEADER`] say how long to wait at least. The deadline is that of the
-/// [`Request`] among the extensions, as [`Http::share_request`](super::Http::share_request) leaves it there for a handler
-/// to hand on.
+/// `Retry-After` in seconds and [`PUSHBACK_HEADER`] say how long to wait at least. Attempts after the first say so in
+/// [`PREVIOUS_ATTEMPTS_HEADER`], so that servers see when [all refuse](super::Http::watch_retries). The deadline is
+/// that of the [`Request`] among the extensions, as [`Http::share_request`](super::Http::share_request) leaves it
+/// there for a handler to hand on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RetryByStatus;
 
@@ -35,6 +37,10 @@ impl<A, B, E> Judge<HttpRequest<A>, Response<B>, E> for RetryByStatus {
             || (is_grpc(headers) && grpc_status(headers) == Some(UNAVAILABLE));
         let broken = matches!(status, 502 | 504) && is_idempotent(request.method());
         (refused || broken).then(|| Failure { timeout: status == 504, push_back: push_back(headers) })
+    }
+
+    fn mark(&self, request: &mut HttpRequest<A>, previous_attempts: u32) {
+        request.headers_mut().insert(PREVIOUS_ATTEMPTS_HEADER, HeaderValue::from(previous_attempts));
     }
 
     fn deadline(&self, request: &HttpRequest<A>) -> Option<Instant> {

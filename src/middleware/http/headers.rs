@@ -38,6 +38,7 @@ struct Names {
     tenant: Option<HeaderName>,
     partition: Option<HeaderName>,
     cohort: Option<HeaderName>,
+    continuation: Option<HeaderName>,
     bypassing: Vec<String>,
 }
 
@@ -83,6 +84,14 @@ impl ByHeaders {
         self
     }
 
+    /// The same, taking every request that has this header, whatever its value, for a later step of work that was begun
+    /// already ([`Request::continuation`]).
+    #[must_use]
+    pub fn continuation(mut self, header: HeaderName) -> Self {
+        self.names().continuation = Some(header);
+        self
+    }
+
     /// The same, letting requests to this path past the limit: a health check that waits or is refused under load has
     /// the service restarted when it is needed most. In gRPC `/grpc.health.v1.Health/Check`.
     #[must_use]
@@ -104,7 +113,7 @@ impl ByHeaders {
         extensions: &Extensions,
         now: Instant,
     ) -> Request {
-        let Names { deadline, criticality, tenant, partition, cohort, bypassing } = &*self.0;
+        let Names { deadline, criticality, tenant, partition, cohort, continuation, bypassing } = &*self.0;
         let value = |name: &Option<HeaderName>| headers.get(name.as_ref()?)?.to_str().ok();
         let key = |name: &Option<HeaderName>| value(name).map(Key::of);
         let handed_on = extensions.get::<Request>().copied().unwrap_or_default().handed_on();
@@ -112,6 +121,8 @@ impl ByHeaders {
             .as_ref()
             .and_then(|header| header.parse(headers.get(header.name())?.to_str().ok()?).ok());
         Request {
+            continuation: handed_on.continuation
+                || continuation.as_ref().is_some_and(|name| headers.contains_key(name)),
             criticality: value(criticality).and_then(named).unwrap_or(handed_on.criticality),
             bypass: bypassing.iter().any(|bypassing| bypassing == path),
             deadline: handed_on.deadline.into_iter().chain(left.map(|left| now + left)).min(),
@@ -162,6 +173,16 @@ mod tests {
             .by(Instant::from_nanos(1_250_000_000))
             .from_tenant(Key::of("crawler"));
         assert_eq!(read(request), expected);
+    }
+
+    #[test]
+    fn a_header_marks_later_steps_of_work_that_was_begun() {
+        let reader = ByHeaders::new().continuation(HeaderName::from_static("x-step"));
+        let read =
+            |request: http::request::Builder| reader.read(&request.body(()).unwrap(), NOW).continuation;
+        assert!(read(HttpRequest::builder().header("x-step", "2")));
+        assert!(!read(HttpRequest::builder()));
+        assert!(read(HttpRequest::builder().extension(Request::DEFAULT.continuing())));
     }
 
     #[test]

@@ -8,9 +8,12 @@ mod next_hop;
 mod outcome;
 mod refusal;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use goodput_algorithms::Instant;
+use goodput_algorithms::{Instant, InvalidSettings};
 use http::{
     HeaderMap, HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header::CONTENT_TYPE,
 };
@@ -27,7 +30,16 @@ pub use self::{
     refusal::{PUSHBACK_HEADER, REFUSAL_HEADER, grpc_refusal, http_refusal},
 };
 use super::{Classify, Protocol, ReadRequest, SharedToken, Unmarked};
-use crate::{Clock, Outcome, OwnedToken, Refusal, Request, refusal::Answers};
+use crate::{
+    Clock, Outcome, OwnedToken, Refusal, RefusalReason, Request,
+    refusal::{Answers, RetryWatch, RetryWatchSettings},
+};
+
+/// How many attempts at a gRPC call, or HTTP request, there were before this one (gRFC A6). Set by clients that retry.
+pub const PREVIOUS_ATTEMPTS_HEADER: &str = "grpc-previous-rpc-attempts";
+
+/// The number of an attempt, from 1, as Envoy tells it.
+const ATTEMPT_HEADER: &str = "x-envoy-attempt-count";
 
 /// HTTP, and gRPC on it; a request says by its content type which of the two it is.
 ///
@@ -47,6 +59,7 @@ pub struct Http<R = Unmarked, K = ByStatus> {
     shares_request: bool,
     answers: Answers,
     next_hop: Option<Arc<NextHop>>,
+    retries: Option<Arc<Mutex<RetryWatch>>>,
     role: Role,
 }
 
@@ -92,6 +105,7 @@ impl Http {
             shares_request: false,
             answers: Answers::DEFAULT,
             next_hop: None,
+            retries: None,
             role: Role::Server,
         }
     }
@@ -110,6 +124,7 @@ impl<R, K> Http<R, K> {
             shares_request: self.shares_request,
             answers: self.answers,
             next_hop: self.next_hop,
+            retries: self.retries,
             role: self.role,
         }
     }
@@ -127,6 +142,7 @@ impl<R, K> Http<R, K> {
             shares_request: self.shares_request,
             answers: self.answers,
             next_hop: self.next_hop,
+            retries: self.retries,
             role: self.role,
         }
     }
@@ -176,6 +192,31 @@ impl<R, K> Http<R, K> {
         self
     }
 
+    /// The same, watching how many of the requests are retries, as [`PREVIOUS_ATTEMPTS_HEADER`] or Envoy's
+    /// `x-envoy-attempt-count` say. When so many are that all hosts must be refusing, the refused are told
+    /// [`RefusalReason::Overloaded`]: not to try again, here or elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidSettings`] names the field that cannot hold.
+    pub fn watch_retries(mut self, settings: RetryWatchSettings) -> Result<Self, InvalidSettings> {
+        self.retries = Some(Arc::new(Mutex::new(RetryWatch::new(settings)?)));
+        Ok(self)
+    }
+
+    fn watch(&self) -> Option<MutexGuard<'_, RetryWatch>> {
+        Some(self.retries.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What to tell the refused: what the gate says, or that there is no room elsewhere either.
+    fn refusal(&self, refusal: Refusal) -> Refusal {
+        let is_final = refusal.reason.is_of_the_caller() || refusal.reason.forbids_retry();
+        if is_final || !self.watch().is_some_and(|watch| watch.all_refuse()) {
+            return refusal;
+        }
+        Refusal { reason: RefusalReason::Overloaded, retry_after: None, ..refusal }
+    }
+
     fn outcome<B, E>(&self, answer: &Result<Response<B>, E>) -> Outcome
     where
         K: Classify<Response<B>, E>,
@@ -223,11 +264,15 @@ where
 
     fn read(&self, request: &HttpRequest<A>, now: Instant) -> (Request, Note) {
         let asked = self.read.read(request, now);
+        if let Some(mut watch) = self.watch() {
+            watch.note(is_retry(request.headers()), now);
+        }
         let is_head = request.method() == Method::HEAD;
         (asked, Note { is_grpc: is_grpc(request.headers()), is_head, asked })
     }
 
     fn refused(&self, refusal: Refusal, note: Note) -> Result<Self::Response, E> {
+        let refusal = self.refusal(refusal);
         let head = if note.is_grpc {
             grpc_refusal(&refusal, &self.answers)
         } else {
@@ -293,9 +338,16 @@ impl<R, K> fmt::Debug for Http<R, K> {
             .field("shares_request", &self.shares_request)
             .field("answers", &self.answers)
             .field("next_hop", &self.next_hop)
+            .field("retries", &self.retries)
             .field("role", &self.role)
             .finish_non_exhaustive()
     }
+}
+
+fn is_retry(headers: &HeaderMap) -> bool {
+    let number = |name| headers.get(name)?.to_str().ok()?.trim().parse::<u32>().ok();
+    number(PREVIOUS_ATTEMPTS_HEADER).is_some_and(|previous| previous > 0)
+        || number(ATTEMPT_HEADER).is_some_and(|attempt| attempt > 1)
 }
 
 fn is_grpc(headers: &HeaderMap) -> bool {
