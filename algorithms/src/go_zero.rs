@@ -91,15 +91,12 @@ impl GoZero {
     }
 
     fn measure(&mut self) {
-        let most = self.buckets.filled().map(|bucket| bucket.ended).max().unwrap_or(0).max(1);
-        let resolution_s = self.settings.resolution.as_secs_f64();
-        let least = self
-            .buckets
-            .filled()
-            .filter(|bucket| bucket.timed > 0)
-            .map(|bucket| (bucket.latency_sum as f64 / bucket.timed as f64).round() * resolution_s)
-            .fold(UNMEASURED_LATENCY_S, f64::min);
-        self.flight = (most as f64 * least * self.buckets.per_second()).max(1.0);
+        let (most, least) = self.buckets.extremes_of_full();
+        // The least of the rounded is the rounded least.
+        let least_s = least.map_or(UNMEASURED_LATENCY_S, |least| {
+            (least.round() * self.settings.resolution.as_secs_f64()).min(UNMEASURED_LATENCY_S)
+        });
+        self.flight = (most.max(1) as f64 * least_s * self.buckets.per_second()).max(1.0);
     }
 
     fn count(&mut self, window: &Window) {
@@ -110,11 +107,10 @@ impl GoZero {
         }
         let ended = [window.successes, window.overloads, window.failures].map(|ended| ended.count);
         let ended = ended.into_iter().fold(0, u64::saturating_add);
-        let in_flight = in_flight(window);
+        let in_flight = (in_flight(window) - 1.0).max(0.0);
         // After many the average is where they are.
-        for _ in 0..ended.min(64) {
-            self.average_in_flight = self.average_in_flight * 0.9 + (in_flight - 1.0).max(0.0) * 0.1;
-        }
+        let (kept, gained) = AFTER[ended.min(MANY as u64) as usize];
+        self.average_in_flight = self.average_in_flight * kept + in_flight * gained;
         self.refused_recently |= window.refused > 0;
     }
 
@@ -137,6 +133,20 @@ impl GoZero {
         ((1.0 - cpu) / (1.0 - threshold)).clamp(self.settings.least_factor, 1.0)
     }
 }
+
+const MANY: usize = 64;
+
+/// What so many steps of `average * 0.9 + value * 0.1` leave of the average, and take of the value.
+const AFTER: [(f64, f64); MANY + 1] = {
+    let mut after = [(1.0, 0.0); MANY + 1];
+    let mut steps = 1;
+    while steps <= MANY {
+        let (kept, gained) = after[steps - 1];
+        after[steps] = (kept * 0.9, gained * 0.9 + 0.1);
+        steps += 1;
+    }
+    after
+};
 
 /// What a bucket without requests counts as.
 const UNMEASURED_LATENCY_S: f64 = 1.0;

@@ -46,8 +46,10 @@ pub struct HillClimbing {
     limit: usize,
     throughputs: Box<[f64]>,
     limits: Box<[f64]>,
-    /// Intervals so far.
+    /// Intervals so far. Each is remembered twice, in two rings one after the other, so that the last ones always lie
+    /// side by side.
     total: usize,
+    tones: Tones,
     average_noise: f64,
     interval_ns: u64,
     /// Of intervals that were too short to tell.
@@ -61,6 +63,70 @@ pub struct HillClimbing {
 struct Waves {
     ratio: f64,
     confidence: f64,
+}
+
+/// What is listened for in the last `count` intervals: the wave, and its two neighbours for the noise.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tones {
+    count: usize,
+    wave: Tone,
+    neighbours: [Tone; 2],
+}
+
+/// One frequency, as Goertzel's algorithm needs it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tone {
+    sin: f64,
+    cos: f64,
+}
+
+/// Means and complex amplitudes.
+struct Sounds {
+    throughput: f64,
+    limit: f64,
+    wave: (f64, f64),
+    neighbours: [(f64, f64); 2],
+    limit_wave: (f64, f64),
+}
+
+impl Tones {
+    /// `count` holds two whole periods or more.
+    fn of(count: usize, period: usize) -> Self {
+        let periods = count as f64 / period as f64;
+        let neighbours = [count as f64 / (periods + 1.0), count as f64 / (periods - 1.0)];
+        Self { count, wave: Tone::of(period as f64), neighbours: neighbours.map(Tone::of) }
+    }
+
+    /// All at once: each step of a sum waits for the one before, but not for those of the other sums.
+    fn hear(&self, throughputs: &[f64], limits: &[f64]) -> Sounds {
+        let [lower, upper] = self.neighbours;
+        let tones = [self.wave, lower, upper, self.wave];
+        let (mut sums, mut q1, mut q2) = ([0.0; 2], [0.0; 4], [0.0; 4]);
+        for (&throughput, &limit) in throughputs.iter().zip(limits) {
+            sums = [sums[0] + throughput, sums[1] + limit];
+            let heard = [throughput, throughput, throughput, limit];
+            for (i, (tone, heard)) in tones.iter().zip(heard).enumerate() {
+                let q0 = 2.0 * tone.cos * q1[i] - q2[i] + heard;
+                (q1[i], q2[i]) = (q0, q1[i]);
+            }
+        }
+        let count = throughputs.len() as f64;
+        let amplitude = |i: usize| ((q1[i] - q2[i] * tones[i].cos) / count, q2[i] * tones[i].sin / count);
+        Sounds {
+            throughput: sums[0] / count,
+            limit: sums[1] / count,
+            wave: amplitude(0),
+            neighbours: [amplitude(1), amplitude(2)],
+            limit_wave: amplitude(3),
+        }
+    }
+}
+
+impl Tone {
+    fn of(period: f64) -> Self {
+        let angle = std::f64::consts::TAU / period;
+        Self { sin: libm::sin(angle), cos: libm::cos(angle) }
+    }
 }
 
 impl HillClimbing {
@@ -88,9 +154,10 @@ impl HillClimbing {
             utilization,
             control: settings.initial as f64,
             limit: settings.initial,
-            throughputs: vec![0.0; history].into_boxed_slice(),
-            limits: vec![0.0; history].into_boxed_slice(),
+            throughputs: vec![0.0; 2 * history].into_boxed_slice(),
+            limits: vec![0.0; 2 * history].into_boxed_slice(),
             total: 0,
+            tones: Tones::default(),
             average_noise: 0.0,
             interval_ns: 0,
             carried: (0.0, 0.0),
@@ -111,45 +178,39 @@ impl HillClimbing {
         self.next = Some(now.plus_nanos(interval_ns.max(1)));
     }
 
-    /// The complex amplitude at `period` of the last `count` of a ring of samples.
-    fn amplitude(&self, ring: &[f64], count: usize, period: f64) -> (f64, f64) {
-        let angle = std::f64::consts::TAU / period;
-        let (sin, cos) = (libm::sin(angle), libm::cos(angle));
-        let (mut q1, mut q2) = (0.0, 0.0);
-        for i in 0..count {
-            let q0 = 2.0 * cos * q1 - q2 + ring[(self.total - count + i) % ring.len()];
-            (q1, q2) = (q0, q1);
+    fn remember(&mut self, throughput: f64) {
+        let history = self.history();
+        let index = self.total % history;
+        for index in [index, index + history] {
+            (self.throughputs[index], self.limits[index]) = (throughput, self.limit as f64);
         }
-        ((q1 - q2 * cos) / count as f64, q2 * sin / count as f64)
+        self.total += 1;
     }
 
     fn look(&mut self) -> Option<Waves> {
-        let period = self.settings.wave_period;
-        let count = (self.total - 1).min(self.limits.len()) / period * period;
+        let (period, history) = (self.settings.wave_period, self.history());
+        let count = (self.total - 1).min(history) / period * period;
         if count <= period {
             return None;
         }
-        let mean = |ring: &[f64]| {
-            (0..count).map(|i| ring[(self.total - count + i) % ring.len()]).sum::<f64>() / count as f64
-        };
-        let (throughput, limit) = (mean(&self.throughputs), mean(&self.limits));
+        if self.tones.count != count {
+            self.tones = Tones::of(count, period);
+        }
+        let end = (self.total - 1) % history + 1 + history;
+        let last = end - count..end;
+        let Sounds { throughput, limit, wave, neighbours, limit_wave } =
+            self.tones.hear(&self.throughputs[last.clone()], &self.limits[last]);
         if throughput <= 0.0 || limit <= 0.0 {
             return None;
         }
-        let periods = count as f64 / period as f64;
-        let scaled = |ring: &[f64], mean: f64, period: f64| {
-            let (re, im) = self.amplitude(ring, count, period);
-            (re / mean, im / mean)
-        };
+        let scaled = |(re, im): (f64, f64), mean: f64| (re / mean, im / mean);
         let magnitude = |(re, im): (f64, f64)| (re * re + im * im).sqrt();
-        let wave = scaled(&self.throughputs, throughput, period as f64);
-        let neighbours = [count as f64 / (periods + 1.0), count as f64 / (periods - 1.0)];
+        let wave = scaled(wave, throughput);
         let noise = neighbours
+            .map(|neighbour| magnitude(scaled(neighbour, throughput)))
             .into_iter()
-            .filter(|neighbour| *neighbour <= count as f64)
-            .map(|neighbour| magnitude(scaled(&self.throughputs, throughput, neighbour)))
             .fold(0.0, f64::max);
-        let limit_wave = scaled(&self.limits, limit, period as f64);
+        let limit_wave = scaled(limit_wave, limit);
         let smoothing = self.settings.error_smoothing;
         self.average_noise = if self.average_noise == 0.0 {
             noise
@@ -164,6 +225,10 @@ impl HillClimbing {
         let noise = noise.max(self.average_noise);
         let confidence = if noise > 0.0 { size / noise / self.settings.signal_to_noise } else { 1.0 };
         Some(Waves { ratio: along / (size * size) - self.settings.bias, confidence })
+    }
+
+    fn history(&self) -> usize {
+        self.limits.len() / 2
     }
 
     fn climb(&mut self, seconds: f64, waves: Waves) -> f64 {
@@ -208,7 +273,7 @@ impl Limiter for HillClimbing {
             self.wait(now, self.interval_ns);
             return Decision::new(self.limit, Reason::AppLimited);
         }
-        let completions = window.samples().count as f64 + self.carried.0;
+        let completions = window.sample_count() as f64 + self.carried.0;
         let seconds = window.duration_ns() as f64 / 1e9 + self.carried.1;
         let error = (self.limit as f64 - 1.0) / completions.max(0.5);
         if seconds <= 0.0 || completions <= 0.0 || (self.total > 0 && error >= self.settings.sample_error) {
@@ -217,10 +282,7 @@ impl Limiter for HillClimbing {
             return Decision::new(self.limit, Reason::Undecided).with("completions", completions);
         }
         self.carried = (0.0, 0.0);
-        let index = self.total % self.limits.len();
-        self.throughputs[index] = completions / seconds;
-        self.limits[index] = self.limit as f64;
-        self.total += 1;
+        self.remember(completions / seconds);
         let before = self.limit;
         let looked = self.look();
         let waves = looked.unwrap_or_default();

@@ -79,11 +79,9 @@ impl Kratos {
     }
 
     fn measure(&mut self) {
-        let most = self.buckets.filled().map(|bucket| bucket.ended).max().unwrap_or(0).max(1);
-        let means = self.buckets.filled().filter(|bucket| bucket.timed > 0);
-        let least =
-            means.map(|bucket| bucket.latency_sum as f64 / bucket.timed as f64).fold(f64::MAX, f64::min);
-        let least = if least < f64::MAX { least.ceil().max(1.0) } else { 1.0 };
+        let (most, least) = self.buckets.extremes_of_full();
+        let most = most.max(1);
+        let least = least.map_or(1.0, |least| least.ceil().max(1.0));
         let latency_s = least * self.settings.resolution.as_secs_f64();
         // Whole milliseconds and whole buckets make a whole product: undo the rounding of their quotients.
         self.flight = (most as f64 * latency_s * self.buckets.per_second() + 1e-9).floor();

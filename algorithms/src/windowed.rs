@@ -90,10 +90,10 @@ impl<L: Limiter> Windowed<L> {
                 max_in_flight: 0,
                 ..*window
             };
-            self.window = self.window.merge(passed_over);
+            self.window.absorb(&passed_over);
             return false;
         }
-        self.window = self.window.merge(*window);
+        self.window.absorb(window);
         let room = self.windowing.summary.capacity().saturating_sub(self.latencies_ns.len());
         let fitting = usize::try_from(samples.count).map_or(room, |count| count.min(room));
         self.latencies_ns.extend(std::iter::repeat_n(latency_ns, fitting));
@@ -101,7 +101,7 @@ impl<L: Limiter> Windowed<L> {
     }
 
     fn has_enough(&self, now: Instant, rule: &WindowRule) -> bool {
-        self.window.samples().count >= self.windowing.min_samples.max(rule.min_samples)
+        self.window.sample_count() >= self.windowing.min_samples.max(rule.min_samples)
             && now >= rule.not_before
     }
 
@@ -144,7 +144,7 @@ impl<L: Limiter> Windowed<L> {
 
     fn undecided(&self) -> Decision {
         Decision::new(self.inner.limit(), Reason::Undecided)
-            .with("samples", self.window.samples().count as f64)
+            .with("samples", self.window.sample_count() as f64)
     }
 }
 
@@ -189,7 +189,7 @@ impl<L: Limiter> Limiter for Windowed<L> {
     fn state(&self) -> State {
         self.inner
             .state()
-            .with("window_samples", self.window.samples().count as f64)
+            .with("window_samples", self.window.sample_count() as f64)
             .with("window_ends_at_ns", self.ends_at.unwrap_or(Instant::ZERO).nanos() as f64)
     }
 

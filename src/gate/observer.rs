@@ -9,8 +9,9 @@ use super::{
     door::Door,
     hint::Hint,
     stripe::{Bank, Stripe},
-    stripes::{Stripes, own_place},
+    stripes::Stripes,
     tallies::Tallies,
+    thread_index::thread_index,
 };
 use crate::{
     observe::Totals,
@@ -285,15 +286,15 @@ impl Observer {
         let at_limit = sources.tallies.at_limit();
         self.add_refused(at_limit.wrapping_sub(self.at_limit));
         self.at_limit = at_limit;
-        let (own_place, mut others_moved) = (own_place(), false);
-        for (place, stripe) in sources.stripes.used() {
+        let (index, mut others_moved) = (thread_index(), false);
+        sources.stripes.used().for_each(|(place, stripe)| {
             let refused = stripe.refused_at_limit();
             self.add_refused(refused.wrapping_sub(self.seen[place].refused));
             self.seen[place].refused = refused;
-            others_moved |= place != own_place && !self.seen[place].is_all_of(stripe.turns());
-        }
+            others_moved |= place != index && !self.seen[place].is_all_of(stripe.turns());
+        });
         match sources.stripes.own() {
-            Some(stripe) if !others_moved => self.collect_own(own_place, stripe),
+            Some(stripe) if !others_moved => self.collect_own(index, stripe),
             _ => self.collect_all(sources),
         }
         true

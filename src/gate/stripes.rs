@@ -16,9 +16,11 @@ const PATIENCE: usize = 100;
 
 /// The stripes of a gate: of each at most one thread writes at a time.
 pub(super) struct Stripes {
-    /// First those that are written by whoever claims one, then those of one thread each.
-    all: Box<[Padded<Stripe>]>,
-    /// None from here on was ever written.
+    /// Of one thread each.
+    own: Box<[Padded<Stripe>]>,
+    /// Written by whoever claims one.
+    shared: [Padded<Stripe>; SHARED],
+    /// None of the own stripes from here on was ever written.
     used: AtomicUsize,
     shared_used: AtomicBool,
     writers: AtomicUsize,
@@ -28,8 +30,9 @@ impl Stripes {
     /// With a stripe for each of `own` threads.
     pub(super) fn new(own: usize) -> Self {
         Self {
-            all: (0..SHARED.saturating_add(own)).map(|_| Padded(Stripe::new())).collect(),
-            used: AtomicUsize::new(SHARED),
+            own: (0..own).map(|_| Padded(Stripe::new())).collect(),
+            shared: std::array::from_fn(|_| Padded(Stripe::new())),
+            used: AtomicUsize::new(0),
             shared_used: AtomicBool::new(false),
             writers: AtomicUsize::new(0),
         }
@@ -38,7 +41,7 @@ impl Stripes {
     /// The calling thread's own stripe, if it has one.
     #[inline]
     pub(super) fn own(&self) -> Option<&Stripe> {
-        self.all.get(own_place()).map(|Padded(stripe)| stripe)
+        self.own.get(thread_index()).map(|Padded(stripe)| stripe)
     }
 
     /// Makes the caller the only writer of its `own` stripe or of a shared one. It must pass the door before it asks
@@ -57,7 +60,7 @@ impl Stripes {
     fn claim(&self) -> &Stripe {
         let mut attempt = thread_index() % SHARED;
         loop {
-            let Padded(stripe) = &self.all[attempt % SHARED];
+            let Padded(stripe) = &self.shared[attempt % SHARED];
             if stripe.claim() {
                 return stripe;
             }
@@ -82,7 +85,7 @@ impl Stripes {
     #[cold]
     fn refuse_shared(&self, kind: Refused) {
         self.note_use();
-        self.all[thread_index() % SHARED].0.refuse_shared(kind);
+        self.shared[thread_index() % SHARED].0.refuse_shared(kind);
     }
 
     /// Whether more than one stripe was ever written.
@@ -91,15 +94,18 @@ impl Stripes {
         self.writers.load(Ordering::Relaxed) > 1
     }
 
-    /// Those that may hold anything, each with its place, which stays the same.
+    /// Those that may hold anything, each with its place, which stays the same: for an own stripe the index of its
+    /// thread.
     pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Stripe)> {
-        let first = if self.shared_used.load(Ordering::Relaxed) { 0 } else { SHARED };
-        let used = &self.all[first..self.used.load(Ordering::Relaxed)];
-        used.iter().enumerate().map(move |(index, Padded(stripe))| (first + index, stripe))
+        let own = &self.own[..self.used.load(Ordering::Relaxed)];
+        let shared = &self.shared[..if self.shared_used.load(Ordering::Relaxed) { SHARED } else { 0 }];
+        let places = own.iter().enumerate();
+        let shared_places = shared.iter().enumerate().map(|(index, stripe)| (self.own.len() + index, stripe));
+        places.chain(shared_places).map(|(place, Padded(stripe))| (place, stripe))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.all.len()
+        self.own.len() + SHARED
     }
 
     #[cold]
@@ -110,19 +116,13 @@ impl Stripes {
 
     #[cold]
     fn note_use(&self) {
-        let place = own_place();
-        if place < self.all.len() {
-            self.used.fetch_max(place + 1, Ordering::Relaxed);
+        let index = thread_index();
+        if index < self.own.len() {
+            self.used.fetch_max(index + 1, Ordering::Relaxed);
         } else if !self.shared_used.load(Ordering::Relaxed) {
             self.shared_used.store(true, Ordering::Relaxed);
         }
     }
-}
-
-/// Where the calling thread's own stripe is; nowhere, if there are not as many.
-#[inline]
-pub(super) fn own_place() -> usize {
-    thread_index() + SHARED
 }
 
 /// The only writer of a stripe, until it is dropped.

@@ -15,8 +15,8 @@ mod real {
         sync::{Mutex, PoisonError},
     };
 
-    /// What a thread without a number has: it is ending. So large that no array is, and something may be added to it.
-    const NONE: usize = usize::MAX / 2;
+    /// What a thread without a number has: it is ending.
+    const NONE: usize = usize::MAX;
     const UNASKED: usize = NONE - 1;
 
     thread_local! {

@@ -32,17 +32,15 @@ fn shown(limiter: &mut HillClimbing, answers: impl Fn(usize) -> u64) -> Decision
 
 #[test]
 fn the_amplitude_of_a_wave_is_half_of_its_height_at_its_own_period_and_none_at_another() {
-    let mut limiter = limiter(HillClimbingSettings::default());
-    for i in 0..16 {
-        limiter.limits[i] = 10.0 + 4.0 * libm::cos(std::f64::consts::TAU * i as f64 / 4.0);
-    }
-    limiter.total = 16;
-    let size = |period| {
-        let (re, im) = limiter.amplitude(&limiter.limits, 16, period);
-        (re * re + im * im).sqrt()
-    };
-    assert!((size(4.0) - 2.0).abs() < 1e-12, "{}", size(4.0));
-    assert!(size(16.0 / 3.0) < 1e-12);
+    let of_period_four: Vec<f64> =
+        (0..16).map(|i| 10.0 + 4.0 * libm::cos(std::f64::consts::TAU * f64::from(i) / 4.0)).collect();
+    let sounds = Tones::of(16, 4).hear(&of_period_four, &[10.0; 16]);
+    let size = |(re, im): (f64, f64)| (re * re + im * im).sqrt();
+    assert!((size(sounds.wave) - 2.0).abs() < 1e-12, "{}", size(sounds.wave));
+    // At 16/5 and 16/3 intervals.
+    assert!(sounds.neighbours.into_iter().all(|neighbour| size(neighbour) < 1e-12));
+    assert!(size(sounds.limit_wave) < 1e-12);
+    assert_eq!((sounds.throughput, sounds.limit), (10.0, 10.0));
 }
 
 #[test]

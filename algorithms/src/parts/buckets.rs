@@ -1,16 +1,43 @@
 use crate::Instant;
 
 /// What ended in one slice of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bucket {
     /// Requests that ended.
     pub(crate) ended: u64,
     /// How many of them have a latency in `latency_sum`.
     pub(crate) timed: u64,
     /// Sum of latencies, in whatever unit the owner counts.
-    pub(crate) latency_sum: u64,
+    latency_sum: u64,
     /// Least latency; meaningless while `timed` is zero.
     pub(crate) latency_min: u64,
+    full: Full,
+}
+
+/// What a look at all buckets asks of each, once it is full: a division for each of them would be most of what it costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Full {
+    /// Zero until then.
+    ended: u64,
+    /// Infinite until then, and if none was timed.
+    mean_latency: f64,
+}
+
+impl Bucket {
+    const EMPTY: Self = Self {
+        ended: 0,
+        timed: 0,
+        latency_sum: 0,
+        latency_min: 0,
+        full: Full { ended: 0, mean_latency: f64::INFINITY },
+    };
+
+    fn fill_up(&mut self) {
+        self.full.ended = self.ended;
+        if self.timed > 0 {
+            self.full.mean_latency = self.latency_sum as f64 / self.timed as f64;
+        }
+    }
 }
 
 /// A window that slides over time in whole buckets.
@@ -25,7 +52,7 @@ pub(crate) struct Buckets {
 
 impl Buckets {
     pub(crate) fn new(window_ns: u64, count: usize) -> Self {
-        let buckets = vec![Bucket::default(); count.max(1)].into_boxed_slice();
+        let buckets = vec![Bucket::EMPTY; count.max(1)].into_boxed_slice();
         let width_ns = (window_ns / buckets.len() as u64).max(1);
         Self { width_ns, per_second: 1e9 / width_ns as f64, buckets, current: None }
     }
@@ -42,8 +69,9 @@ impl Buckets {
             return false;
         }
         let len = self.buckets.len() as u64;
+        self.buckets[(current % len) as usize].fill_up();
         for skipped in 1..=(ordinal - current).min(len) {
-            self.buckets[((current + skipped) % len) as usize] = Bucket::default();
+            self.buckets[((current + skipped) % len) as usize] = Bucket::EMPTY;
         }
         // Fewer were emptied than skipped: all are empty, whichever is the current one.
         self.current = Some(ordinal);
@@ -64,10 +92,15 @@ impl Buckets {
         self.buckets.iter()
     }
 
-    /// All buckets but the one that is being filled.
-    pub(crate) fn filled(&self) -> impl Iterator<Item = &Bucket> {
-        let current = self.current.map(|ordinal| (ordinal % self.buckets.len() as u64) as usize);
-        self.buckets.iter().enumerate().filter(move |(i, _)| Some(*i) != current).map(|(_, bucket)| bucket)
+    /// The most that ended in a bucket, and the least mean latency of one, if any latency is known: of all buckets but
+    /// the one that is being filled.
+    pub(crate) fn extremes_of_full(&self) -> (u64, Option<f64>) {
+        let (mut most, mut least) = (0, f64::INFINITY);
+        for Bucket { full, .. } in &self.buckets {
+            most = most.max(full.ended);
+            least = if full.mean_latency < least { full.mean_latency } else { least };
+        }
+        (most, Some(least).filter(|least| least.is_finite()))
     }
 
     /// Buckets in a second.
@@ -90,13 +123,15 @@ mod tests {
         assert!(buckets.advance(at(0)));
         buckets.add(5, 5, 10);
         assert!(!buckets.advance(at(99)));
-        assert_eq!(buckets.filled().map(|b| b.ended).max(), Some(0));
         assert!(buckets.advance(at(100)));
-        assert_eq!(buckets.filled().map(|b| b.ended).max(), Some(5));
+        assert_eq!(buckets.extremes_of_full(), (5, Some(10.0)));
+        buckets.add(4, 2, 7);
         assert!(buckets.advance(at(299)));
-        assert_eq!(buckets.filled().map(|b| b.ended).max(), Some(5));
+        assert_eq!(buckets.extremes_of_full(), (5, Some(7.0)));
         assert!(buckets.advance(at(300)));
-        assert_eq!(buckets.all().map(|b| b.ended).sum::<u64>(), 0);
+        assert_eq!(buckets.extremes_of_full(), (4, Some(7.0)));
+        assert!(buckets.advance(at(400)));
+        assert_eq!(buckets.extremes_of_full(), (0, None));
     }
 
     #[test]
