@@ -142,7 +142,9 @@ fn kind(model: ServiceModel) -> String {
         ServiceModel::Shared { parallelism } => {
             format!("requests share what suffices for {} at once", round(parallelism))
         }
-        ServiceModel::Saturating { parallelism } => format!("{} are worked on at once", round(parallelism)),
+        ServiceModel::Saturating { parallelism } => {
+            format!("{} requests are worked on at once", round(parallelism))
+        }
         ServiceModel::Slowed { workers, .. } => {
             format!("{} workers behind a queue, which get slower the more requests wait", round(workers))
         }

@@ -21,12 +21,13 @@ const STYLE: &str = "\
 @media(prefers-color-scheme:dark){:root{--ink:#f0f6fc;--soft:#9198a1;--paper:#0d1117;--edge:#3d444d;--tint:#161b22;\
 --good:#2ec4a0}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1rem;max-width:56rem;font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",\
+body{margin:0 auto;padding:1rem;max-width:63rem;font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",\
 Helvetica,Arial,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.4rem;line-height:1.3;margin:1rem 0;border-left:.35rem solid var(--good);padding-left:.8rem}
 h2{font-size:1.1rem;margin:2rem 0 .5rem}
 h1,p,li{overflow-wrap:anywhere}
 p,li{max-width:46rem}
+ul{padding-left:1.2rem}
 .soft{color:var(--soft);font-size:.9rem}
 .wide{overflow-x:auto;-webkit-overflow-scrolling:touch}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -132,7 +133,7 @@ fn heading(out: &mut String, id: &str, title: &str) {
 fn list(out: &mut String, items: &[String]) {
     out.push_str("<ul>\n");
     for item in items {
-        let _ = writeln!(out, "<li>{}</li>", escape(item.trim()));
+        let _ = writeln!(out, "<li>{}</li>", escape(&terminal::together(item.trim())));
     }
     out.push_str("</ul>\n");
 }
