@@ -15,6 +15,8 @@ use crate::record::{Basis, Record, Status};
 
 /// Lines that are looked at closely.
 const LEARN: usize = 300;
+/// Labels that are told apart.
+const MAX_LABELS: usize = 300;
 
 /// The labels and values of a line; `None` if it has a field without a label.
 fn pairs(line: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
@@ -39,7 +41,11 @@ pub(crate) fn probe(sample: &Sample, options: &Options) -> Probe {
     for (row, line) in sample.lines().filter(|line| labelled(line)).take(LEARN).enumerate() {
         for (label, value) in pairs(line).into_iter().flatten() {
             let name = String::from_utf8_lossy(label);
-            let at = fields.iter().position(|f| f.name == name).unwrap_or_else(|| {
+            let known = fields.iter().position(|f| f.name == name);
+            if known.is_none() && fields.len() == MAX_LABELS {
+                continue;
+            }
+            let at = known.unwrap_or_else(|| {
                 fields.push(Field { name: name.into_owned(), values: Vec::new() });
                 fields.len() - 1
             });

@@ -1,6 +1,7 @@
 //! From any byte stream to its plain bytes: compression is recognised and undone, and a stream that is cut or
 //! damaged ends at its last whole line, with a note.
 
+mod bounded;
 mod decompress;
 mod lines;
 mod prefix;
@@ -11,6 +12,7 @@ use std::io::{self, Read};
 use memchr::memrchr;
 use serde::Serialize;
 
+pub(crate) use bounded::Bounded;
 pub(crate) use decompress::Decoded;
 pub(crate) use lines::{Line, MAX_LINE};
 pub(crate) use prefix::Prefix;

@@ -4,6 +4,7 @@
 mod invariants;
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -129,6 +130,20 @@ fn every_format_is_among_those_that_are_damaged() {
         .collect();
     let missing: Vec<&Format> = Format::ALL.iter().filter(|format| !formats.contains(*format)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn a_quote_and_an_element_that_never_end_do_not_fill_the_memory() {
+    let table = "start_ns,latency_ns,outcome\n1000,5,success\n2000,5,success\n3000,5,\"succ";
+    let xml = "<?xml version=\"1.0\"?>\n<testResults version=\"1.2\">\n<httpSample t=\"2\" ts=\"1440785666520\" s=\"true\"/>\n<httpSample lb=\"";
+    for (start, records) in [(table, 2), (xml, 1)] {
+        // What is read, and no more: pieces have at most 64 MiB.
+        let mut rest = std::io::repeat(b'x').take(100 << 20);
+        let recording = Recording::new(start.as_bytes().chain(&mut rest), &Options::default()).unwrap();
+        let reading = recording.each(drop).unwrap();
+        assert_eq!((reading.records, reading.unparseable_lines), (records, 1), "{reading:?}");
+        assert!(rest.limit() > 30 << 20, "{} left", rest.limit());
+    }
 }
 
 proptest! {

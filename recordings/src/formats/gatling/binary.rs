@@ -24,8 +24,9 @@ use crate::record::Basis;
 
 /// Bytes that a string may have.
 const MAX_STRING: i32 = 1 << 20;
-/// Messages that are kept to know how requests failed.
+/// Messages that are kept to know how requests failed, and bytes of each.
 const MAX_CACHE: usize = 100_000;
+const MAX_MESSAGE: usize = 200;
 
 pub(crate) fn probe(sample: &Sample, _options: &Options) -> Probe {
     let bytes = sample.bytes();
@@ -154,7 +155,9 @@ impl Stream<'_, '_> {
             let known = index.checked_neg().and_then(|index| self.cache.get(&index));
             return known.cloned().ok_or(Stop::Broken("a reference to a string that was never given"));
         }
-        let text = self.string()?;
+        let mut text = self.string()?;
+        text.truncate(MAX_MESSAGE);
+        text.shrink_to_fit();
         if self.cache.len() < MAX_CACHE {
             self.cache.insert(index, text.clone());
         }

@@ -9,7 +9,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::with_verdict;
 use crate::error::ReadError;
 use crate::formats::{Format, Probe, Reader, Recognised};
-use crate::input::{Input, Sample};
+use crate::input::{Bounded, Input, Sample};
 use crate::options::Options;
 use crate::quantity::Unit;
 use crate::quantity::duration::{Cell, in_unit};
@@ -31,6 +31,7 @@ struct Xml {
 
 impl Reader for Xml {
     fn read(&mut self, input: &mut Input<'_>, out: &mut Output<'_>) -> Result<(), ReadError> {
+        let (input, bound) = Bounded::new(input);
         let mut xml = XmlReader::from_reader(BufReader::new(LineCount { input, lines: 0 }));
         xml.config_mut().check_end_names = false;
         let mut buffer = Vec::new();
@@ -38,8 +39,14 @@ impl Reader for Xml {
         let mut closed = false;
         loop {
             buffer.clear();
+            bound.begin();
             let event = match xml.read_event_into(&mut buffer) {
                 Ok(event) => event,
+                Err(quick_xml::Error::Io(_)) if bound.is_exceeded() => {
+                    let line = xml.get_ref().get_ref().lines + 1;
+                    out.bad(line, "an element that never ends: nothing after it was read");
+                    break;
+                }
                 Err(quick_xml::Error::Io(error)) => {
                     return Err(std::io::Error::other(error.to_string()).into());
                 }
@@ -114,7 +121,7 @@ impl Xml {
 
 /// Counts the lines that pass by.
 struct LineCount<'i, 'r> {
-    input: &'i mut Input<'r>,
+    input: Bounded<'i, 'r>,
     lines: u64,
 }
 

@@ -8,7 +8,7 @@ use csv::{ByteRecord, ReaderBuilder};
 
 use super::{Format, Probe, Reader, Recognised};
 use crate::error::ReadError;
-use crate::input::{Input, Sample};
+use crate::input::{Bounded, Input, MAX_LINE, Sample};
 use crate::options::Options;
 use crate::reading::Output;
 
@@ -51,12 +51,24 @@ impl<R: RowReader> Table<R> {
 
 impl<R: RowReader> Reader for Table<R> {
     fn read(&mut self, input: &mut Input<'_>, out: &mut Output<'_>) -> Result<(), ReadError> {
+        let (input, bound) = Bounded::new(input);
         let mut rows = builder(self.delimiter).from_reader(input);
         let mut row = ByteRecord::new();
         loop {
+            bound.begin();
+            let begin = rows.position().line();
             match rows.read_byte_record(&mut row) {
                 Ok(true) => {}
                 Ok(false) => break,
+                Err(_) if bound.is_exceeded() => {
+                    let reason = format!(
+                        "a row longer than {} MiB: a quote never closes, and nothing after it was read",
+                        MAX_LINE / 1024 / 1024
+                    );
+                    out.reading.truncated = Some(format!("line {begin} begins {reason}"));
+                    out.bad(begin, reason);
+                    break;
+                }
                 Err(error) => match error.into_kind() {
                     csv::ErrorKind::Io(error) => return Err(error.into()),
                     // Rows of bytes of any length cannot be wrong in themselves.

@@ -8,6 +8,10 @@ use std::io::{self, Read};
 
 /// Bytes that a message may have. A body of a response is part of it.
 const MAX_MESSAGE: u64 = 64 * 1024 * 1024;
+/// Types that a stream may describe; that of a result needs five.
+const MAX_TYPES: usize = 1_000;
+/// Bytes that the description of a type may have.
+const MAX_DESCRIPTION: u64 = 64 * 1024;
 /// How deep values may nest.
 const MAX_DEPTH: usize = 16;
 
@@ -82,6 +86,9 @@ impl<R: Read> Decoder<R> {
             let mut bytes = Bytes(&message);
             let id = bytes.int()?;
             let value = if id < 0 {
+                if length > MAX_DESCRIPTION || self.types.len() >= MAX_TYPES {
+                    return Err(Stop::Broken("more types than results have"));
+                }
                 let kind = definition(&mut bytes)?;
                 self.types.insert(id.checked_neg().ok_or(Stop::Broken("an impossible type"))?, kind);
                 None
