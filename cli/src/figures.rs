@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use comfy_table::{CellAlignment, Table, presets};
 use goodput_simulator::{
-    Oracle, Part, Run, Scenario, Summary,
+    Counts, Oracle, Part, Run, Scenario, Summary,
     score::{Convergence, Score},
 };
 use serde_json::{Map, Value};
@@ -85,6 +85,16 @@ impl Figures {
         );
         figures.say("jain", summary.jain(), "fairness between clients: 1 is even");
         figures.say("success_by_start", by_start, "on time of offered, by tenths of the run");
+        if !summary.classes.is_empty() {
+            let by_class = |of: &dyn Fn(&Counts) -> f64| -> Map<String, Value> {
+                let classes = summary.classes.iter().zip(&total.classes);
+                classes.map(|(class, counts)| (class.name.clone(), of(counts).into())).collect()
+            };
+            let success = by_class(&|counts| share(counts.good, counts.offered));
+            let refused = by_class(&|counts| share(counts.refused.total(), counts.attempts));
+            figures.say("success_by_class", success, "on time of offered");
+            figures.say("refused_by_class", refused, "refused of attempts");
+        }
         figures.say("events", summary.events, "that the simulation went through");
         figures
     }
@@ -151,6 +161,10 @@ impl Figures {
                     let shares = shares.iter().filter_map(Value::as_f64);
                     shares.map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(" ")
                 }
+                Value::Object(classes) => {
+                    let shares = classes.iter().map(|(name, share)| (name, share.as_f64().unwrap_or(0.0)));
+                    shares.map(|(name, share)| format!("{name} {share:.2}")).collect::<Vec<_>>().join(", ")
+                }
                 other => text(other),
             };
             table.add_row([*name, &short, about]);
@@ -168,6 +182,10 @@ fn text(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join(" "),
+        Value::Object(values) => {
+            let named = values.iter().map(|(name, value)| format!("{name} {}", text(value)));
+            named.collect::<Vec<_>>().join(", ")
+        }
         other => other.to_string(),
     }
 }

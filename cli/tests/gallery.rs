@@ -56,6 +56,35 @@ fn the_numbers_behind_a_picture_come_as_csv() {
 }
 
 #[test]
+fn variations_of_a_scenario_are_columns_with_a_row_for_each_class() {
+    let folder = empty_folder("variations");
+    let file = folder.join("classes.toml");
+    fs::write(&file, VARIATIONS).unwrap();
+    let file = file.to_string_lossy();
+    let output = plot(&[&file]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let picture = fs::read_to_string(folder.join("classes.svg")).unwrap();
+    for word in [">open<", ">closed by half<", ">urgent, requests per second<", ">other<"] {
+        assert!(picture.contains(word), "{word}");
+    }
+    assert!(plot(&[&file, "--format", "csv"]).status.success());
+    let mut reader = csv::Reader::from_path(folder.join("classes.csv")).unwrap();
+    let header = reader.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|column| column == name).unwrap();
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    let sum = |of: &str, name: &str| -> u64 {
+        let rows = rows.iter().filter(|row| &row[0] == of);
+        rows.map(|row| row[column(name)].parse::<u64>().unwrap()).sum()
+    };
+    for of in ["open", "closed by half"] {
+        assert_eq!(sum(of, "offered"), sum(of, "offered urgent") + sum(of, "offered other"), "{of}");
+        assert_eq!(sum(of, "refused"), sum(of, "refused urgent") + sum(of, "refused other"), "{of}");
+    }
+    assert_eq!((sum("open", "refused"), sum("closed by half", "refused urgent")), (0, 0));
+    assert!(sum("closed by half", "refused other") > 0);
+}
+
+#[test]
 fn what_cannot_be_drawn_is_said_with_its_name_and_what_would_be_right() {
     let folder = empty_folder("wrong");
     let file = folder.join("wrong.toml");
@@ -81,6 +110,28 @@ pool = { workers = 4 }
 [[clients]]
 open = { per_second = 800 }
 [door.service]
+"#;
+
+/// Two workers, and a request of 10 ms for each of them every 10 ms; half of them may use one worker only.
+const VARIATIONS: &str = r#"
+[scenario]
+length = "1s"
+[scenario.service]
+work = { constant = "10ms" }
+pool = { workers = 2 }
+[[scenario.clients]]
+open = { process = "constant", per_second = 200 }
+classes = [
+    { name = "urgent", criticality = "critical", turns = 1 },
+    { name = "other", criticality = "sheddable", turns = 1 },
+]
+[variations.half.door.service]
+limiter = { algorithm = "fixed", limit = 2 }
+shares = { sheddable = 0.5 }
+[[tables]]
+title = "t"
+columns = "counts"
+rows = [{ label = "open" }, { label = "closed by half", with = ["half"] }]
 "#;
 
 fn plot(arguments: &[&str]) -> Output {

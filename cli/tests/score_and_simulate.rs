@@ -253,6 +253,26 @@ fn simulate_prints_every_figure_by_name() {
 }
 
 #[test]
+fn simulate_tells_classes_apart() {
+    let here = folder("classes");
+    let classes = "per_second = 2000 }\nclasses = [\n{ name = 'a', turns = 1 },\n{ name = 'b', turns = 3, criticality = 'sheddable' }]";
+    let shares = "[door.service]\nshares = { sheddable = 0.5 }";
+    let text = OVERLOAD.replace("per_second = 2000 }", classes).replace("[door.service]", shares);
+    fs::write(here.join("classes.toml"), text).unwrap();
+    let of = ["simulate", "classes.toml", "--algorithm", "fixed:10", "--no-oracle"];
+    let figures = json(&goodput(&here, &[&of[..], &["--json"]].concat()));
+    let share = |name: &str, class: &str| figures[name][class].as_f64().unwrap();
+    // One in four may use all ten workers, and the others five of them: a quarter and three quarters of twice too much.
+    assert!((share("success_by_class", "a") - 1.0).abs() < 0.01, "{figures}");
+    for class in ["a", "b"] {
+        assert!((share("success_by_class", class) + share("refused_by_class", class) - 1.0).abs() < 0.01);
+    }
+    let table = stdout(&goodput(&here, &of));
+    let line = table.lines().find(|line| line.starts_with("| success_by_class ")).unwrap();
+    assert!(line.contains("a 1.00, b 0."), "{line}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_code_2_and_says_why() {
     let here = folder("refusals");
     fs::write(here.join("good.toml"), OVERLOAD).unwrap();

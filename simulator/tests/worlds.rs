@@ -227,3 +227,75 @@ fn a_share_of_the_requests_fails_fast_during_an_episode() {
     // Five standard deviations of a share of 0.3 among about 20,000 requests.
     assert!((share(1) - 0.3).abs() < 0.017, "{}", share(1));
 }
+
+#[test]
+fn limiters_that_ask_are_told_how_busy_the_workers_are_as_their_originals_measure_it() {
+    // Half of the time one worker is at work; until then the machine was idle.
+    let scenario = scenario(
+        r#"
+        length = "10s"
+        [service]
+        work = { constant = "5ms" }
+        pool = { workers = 1 }
+        [[clients]]
+        open = { process = "constant", per_second = 100 }
+        [door.service]
+        "#,
+    );
+    for (name, every_ms) in [("kratos", 500), ("go_zero", 250)] {
+        let algorithm = Algorithm::from_name(name).unwrap();
+        let trace = play(&scenario, &Limits::Algorithm(algorithm), 1).trace.unwrap();
+        assert!(trace.decisions.len() > 900);
+        for made in &trace.decisions {
+            let told = (made.at.as_millis() / every_ms) as i32;
+            let expected = 0.5 * (1.0 - 0.95_f64.powi(told));
+            let utilization = made.decision.evidence.number("utilization").unwrap();
+            assert!((utilization - expected).abs() < 1e-9, "{name} at {:?}: {utilization}", made.at);
+        }
+    }
+}
+
+#[test]
+fn a_crowd_refuses_after_the_time_of_the_work_and_loses_at_once() {
+    // Three come together to a service that takes two.
+    let text = r#"
+        length = "1s"
+        [service]
+        work = { constant = "10ms" }
+        crowd = { at_most = 2, slows_by = 0.5, beyond = "refused" }
+        [[clients]]
+        timeout = "50ms"
+        requests = [{ at = "0ms" }, { at = "0ms" }, { at = "0ms" }]
+        "#;
+    let refused = play(&scenario(text), &Limits::None, 1);
+    let total = refused.summary.total();
+    assert_eq!((total.counts.good, total.counts.failed, total.counts.timed_out), (2, 1, 0));
+    // The first alone, the second half as long again.
+    assert_eq!(total.counts.latency_ns, 25_000_000);
+    let lost = counts(&scenario(&text.replace("refused", "lost")), &Limits::None);
+    assert_eq!((lost.good, lost.failed, lost.timed_out), (2, 0, 1));
+}
+
+#[test]
+fn a_request_that_keeps_its_place_holds_it_through_its_waits() {
+    // A service that takes one request a second, and a gate for one at a time.
+    let text = r#"
+        length = "1s"
+        [service]
+        work = { constant = "10ms" }
+        crowd = { at_most_per_second = 1 }
+        [[clients]]
+        retries = { wait = "2s", at_most = 1, keeps_place = true }
+        requests = [{ at = "0ms" }, { at = "1ms" }, { at = "500ms" }]
+        [door.clients]
+        max_waiting = 10
+        "#;
+    let keeps = play(&scenario(text), &Limits::fixed(1), 1);
+    let moments = keeps.trace.unwrap().moments;
+    // The second gets its place as the first leaves, at 10 ms, is refused at 20 ms, and waits inside to the end.
+    assert_eq!((moments[5].in_flight, moments[5].waiting), (1, 1));
+    assert_eq!((moments[30].in_flight, moments[30].waiting), (1, 0));
+    assert_eq!((moments[700].in_flight, moments[700].waiting), (1, 1));
+    let asks_again = play(&scenario(&text.replace("true", "false")), &Limits::fixed(1), 1);
+    assert_eq!(asks_again.trace.unwrap().moments[700].waiting, 0);
+}
