@@ -1,14 +1,15 @@
 //! An axum server behind a gate, driven on loopback through a step overload.
 //!
 //! The service can do 400 requests a second: 8 at once, 20 ms each. It is sent 200 a second, then 1200, then 200
-//! again. Watch the limit move, the served keep their latency, and the refused hear of it fast.
+//! again. The gate is told none of that. Watch the limit move, the latency of the served stay within a few service
+//! times, and the refused hear of it fast.
 //!
 //! `cargo run --release --example server_under_load`
 
 use std::{error::Error, time::Duration};
 
 use axum::{Router, routing::get};
-use goodput::{Gate, algorithms::Algorithm, middleware::GateLayer};
+use goodput::{Gate, middleware::GateLayer};
 use goodput_examples::{Answer, Phase, Report};
 use tokio::{
     net::TcpListener,
@@ -23,24 +24,13 @@ const PHASES: [Phase; 3] = [
 ];
 const REPORT_EVERY: Duration = Duration::from_millis(500);
 
-/// As a config file would have it. A request that takes three times as long as it should says that there is too much
-/// load.
-const ALGORITHM: &str = r#"
-algorithm = "aimd"
-initial = 20
-min = 1
-max = 200
-timeout = "60ms"
-"#;
-
 /// What the service can do: 8 at once. More than that queue here, inside, where no gate sees them.
 static WORKERS: Semaphore = Semaphore::const_new(8);
 const SERVICE_TIME: Duration = Duration::from_millis(20);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let limiter = toml::from_str::<Algorithm>(ALGORITHM)?.build()?;
-    let gate = Gate::builder(limiter).name("api").build();
+    let gate = Gate::default();
     let app = Router::new().route("/", get(work)).layer(GateLayer::http(gate.clone()));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/", listener.local_addr()?);

@@ -223,19 +223,23 @@ impl Observer {
         let area = self.integral.at(now);
         // Below zero only on a clock that stepped back.
         self.window.in_flight_area_ns = u128::try_from(area - self.area_at_opening).unwrap_or(0);
-        if self.decisions.len() == REMEMBERED_DECISIONS {
-            self.decisions.pop_front();
-        }
         let previous_limit = self.limiter.limit();
         let decision = self.limiter.update(&self.window);
-        if decision.limit != previous_limit {
-            self.moves.add(decision.reason, 1);
-        }
-        self.decisions.push_back(TimedDecision { at: now, previous_limit, decision });
         self.rule = self.limiter.next_window();
         if !self.rule.extend {
             self.start_window(now, area);
         }
+        self.remember(TimedDecision { at: now, previous_limit, decision });
+    }
+
+    fn remember(&mut self, decision: TimedDecision) {
+        if decision.moved() {
+            self.moves.add(decision.decision.reason, 1);
+        }
+        if self.decisions.len() == REMEMBERED_DECISIONS {
+            self.decisions.pop_front();
+        }
+        self.decisions.push_back(decision);
     }
 
     /// With the integral up to now.

@@ -12,8 +12,11 @@ use crate::{
     peers::{Instantly, LIMIT, serve},
 };
 
-/// The gate as it comes: what the targets are about.
+/// The gate as it comes.
 pub(crate) const DEFAULT: &str = "goodput: `Gate::default()`";
+
+/// The gate with a limiter that costs nothing.
+pub(crate) const GATE_ALONE: &str = "goodput: windows of 100, a limiter that does nothing";
 
 /// A token taken and released as a success.
 pub(crate) fn visits() -> Vec<Contender> {
@@ -22,7 +25,7 @@ pub(crate) fn visits() -> Vec<Contender> {
         .flat_map(|clock| {
             [
                 gate(DEFAULT, clock, &|| Algorithm::default().build().expect("defaults hold")),
-                gate("goodput: windows of 100, a limiter that does nothing", clock, &|| Box::new(Idle(100))),
+                gate(GATE_ALONE, clock, &|| Box::new(Idle(100))),
                 gate("goodput: AIMD, a window for each sample", clock, &|| named("aimd")),
                 layer(clock),
             ]

@@ -42,6 +42,7 @@ pub(crate) struct Refused {
 /// What an algorithm's step costs.
 pub(crate) struct Updated {
     pub(crate) name: &'static str,
+    pub(crate) steps_with_each: bool,
     pub(crate) of_one: Times,
     pub(crate) of_hundred: Times,
 }
@@ -125,7 +126,12 @@ impl Refused {
 
 impl Updated {
     fn new(updates: &Updates) -> Self {
-        Self { name: updates.name, of_one: Times::default(), of_hundred: Times::default() }
+        Self {
+            name: updates.name,
+            steps_with_each: updates.steps_with_each,
+            of_one: Times::default(),
+            of_hundred: Times::default(),
+        }
     }
 }
 
