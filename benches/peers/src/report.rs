@@ -83,7 +83,10 @@ fn contended(measured: &Measurements, name: &str, which: &str, clock: Clock) -> 
         (2..=measured.cores).filter_map(|threads| Some((threads, times_the_floor(measured, gate, threads)?)));
     let (threads, ratio) = ratios.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     Some(Target {
-        what: format!("the same, 2 threads and more on one gate: {which}, {}; at worst, {threads}", clock.name()),
+        what: format!(
+            "the same, 2 threads and more on one gate: {which}, {}; at worst, {threads}",
+            clock.name()
+        ),
         wanted: "≤ 1.00 × floor".into(),
         measured: format!("{ratio:.2} ×"),
         is_met: ratio <= 1.0,
