@@ -2,7 +2,11 @@
 
 use crate::{Instant, Reason};
 
-use super::{Crest, LEAST_SAMPLES, Mode, Part, baseline::QUEUED, look::Look};
+use super::{
+    Crest, LEAST_SAMPLES, Mode, Part,
+    baseline::QUEUED,
+    look::{Look, Seen},
+};
 
 /// A dip goes down to this share of the knee: queue-free if the knee is at most a quarter too high, and cheap. If the
 /// knee is higher still, the dip reads lower than the baseline, the knee comes down with it, and the next dip is lower.
@@ -27,11 +31,13 @@ const STILL_QUEUE: f64 = 0.75;
 
 impl Crest {
     /// Cuts the limit, if it is felt at all.
-    pub(super) fn begin_dip(&mut self) -> Reason {
+    pub(super) fn begin_dip(&mut self) -> Option<Reason> {
         if !self.saturated || self.limit < 2.0 || self.without == Some(Part::Dips) {
+            if self.saturated && self.without != Some(Part::Dips) {
+                self.dip_at_the_floor();
+            }
             self.schedule_dip(REGULAR);
-            self.go_on(self.rule.min_samples as f64);
-            return Reason::Holding;
+            return None;
         }
         self.returns_to = self.limit;
         self.mode = Mode::Dip;
@@ -39,7 +45,18 @@ impl Crest {
         let wide = (SAMPLES * self.baseline.spread.min(WIDEST)).min(ROUNDS * self.limit);
         let samples = LEAST_SAMPLES.min(2.0 * self.limit).max(LEAST).max(wide);
         self.open_after(1.0, samples);
-        Reason::Probing
+        Some(Reason::Probing)
+    }
+
+    /// With one request at a time there is nothing lower to try: what was seen last is all that a dip could see. Without
+    /// this, a baseline that is too low would keep the limit at one forever.
+    fn dip_at_the_floor(&mut self) {
+        let Seen { latency_ns, samples, .. } = self.last_run;
+        if samples > 0.0 {
+            let believed_ns = self.believed(latency_ns);
+            self.last_dip_ns = latency_ns;
+            self.baseline.add(believed_ns, samples, self.memory());
+        }
     }
 
     /// Learns from the dip and goes back up.
@@ -76,7 +93,7 @@ impl Crest {
             self.dip_rounds = (2.0 * self.dip_rounds).min(REGULAR);
             self.schedule_dip(self.dip_rounds);
         }
-        self.open_after(1.0, LEAST_SAMPLES);
+        self.open_after(1.0, self.least_samples());
         Reason::Measured
     }
 

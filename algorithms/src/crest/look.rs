@@ -19,10 +19,13 @@ const OUTLIER: f64 = 8.0;
 /// tails would ask for windows that never fill.
 const LEAST_SPREAD: f64 = 0.3;
 const GREATEST_SPREAD: f64 = 25.0;
-/// The share of limit hits from which demand counts as held back by the limit.
-const SATURATED: f64 = 0.02;
-/// The share of overloads from which a window counts as overload, whatever its latency.
+/// The share of limit hits from which demand counts as held back by the limit: one of a few requests may meet it by
+/// chance.
+const SATURATED: f64 = 0.1;
+/// The share of overloads from which a window counts as overload, whatever its latency,
 const OVERLOADED: f64 = 0.1;
+/// and from which there is nothing left to lose by admitting less.
+const LOST: f64 = 0.5;
 /// The share of the limit from which in flight counts as steady there.
 const STEADY: f64 = 0.9;
 /// How far, in standard deviations of latency, the mean by Little's law may lie from the plain mean at a steady limit.
@@ -50,6 +53,8 @@ pub(super) struct Look {
     pub(super) saturated: bool,
     /// Many answers came too late, or the service itself refused.
     pub(super) overloaded: bool,
+    /// Most did.
+    pub(super) lost: bool,
 }
 
 impl Look {
@@ -113,6 +118,7 @@ impl Crest {
             spread: (variance / (plain_ns * plain_ns)).clamp(LEAST_SPREAD, GREATEST_SPREAD),
             saturated: window.limit_hits as f64 > SATURATED * samples,
             overloaded: window.overloads.count as f64 > OVERLOADED * samples,
+            lost: window.overloads.count as f64 > LOST * samples,
         })
     }
 

@@ -18,8 +18,10 @@ use self::{
 };
 use crate::{CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Window, WindowRule};
 
-/// The least samples that any decision rests on.
+/// The least samples that any decision rests on,
 const LEAST_SAMPLES: f64 = 16.0;
+/// but two rounds will do where they hold fewer, down to this.
+const FEWEST_SAMPLES: f64 = 8.0;
 
 /// Estimates the queue inside the service by Little's law, and holds it small.
 ///
@@ -29,7 +31,7 @@ const LEAST_SAMPLES: f64 = 16.0;
 /// queue q = N − K             the rest
 /// q > h                       limit ← limit − (q − h)
 /// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew
-/// h = 2 + ½ √K + 0.15 K       headroom
+/// h = 2 + ½ √K + 0.15 K       headroom; below K = 0.6 in proportion to K
 /// ```
 ///
 /// It starts by **climbing**: the limit is multiplied while latency does not follow concurrency. Then it **runs** on
@@ -44,7 +46,9 @@ const LEAST_SAMPLES: f64 = 16.0;
 /// **Choose it** unless you know better: it is told nothing about the service.
 ///
 /// **Known to go wrong:**
-/// - Many limiters of one small service, each with a knee of one or two, keep the constant part of the headroom each.
+/// - Many limiters of one small service keep the constant part of the headroom each, and believe each other's queue to
+///   be latency without one. Where the service changes its speed under them, this lasts.
+/// - A service that becomes slower by less than half is taken for a queue until two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
 /// - Bursts beyond the knee are refused, also where a service would have worked them off before their deadlines.
 /// - A service that answers fewer than 16 requests in a long while teaches nothing, and its limit stays.
@@ -152,8 +156,11 @@ impl Crest {
     }
 
     fn decide(&mut self, window: &Window) -> (Reason, Option<Look>) {
-        if self.mode == Mode::Run && self.now >= self.next_dip {
-            return (self.begin_dip(), None);
+        if self.mode == Mode::Run
+            && self.now >= self.next_dip
+            && let Some(reason) = self.begin_dip()
+        {
+            return (reason, None);
         }
         if self.paused(window) {
             self.skipped = true;
@@ -172,6 +179,11 @@ impl Crest {
             Mode::Check => self.check(&look),
         };
         (reason, Some(look))
+    }
+
+    /// The least samples of a window at the present limit.
+    fn least_samples(&self) -> f64 {
+        (2.0 * self.limit).max(FEWEST_SAMPLES).min(LEAST_SAMPLES)
     }
 
     fn set_limit(&mut self, limit: f64) {
@@ -276,8 +288,8 @@ impl Limiter for Crest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrestSettings {
-    /// The limit to start from. Default 8: two rounds of it are 16 samples, and 32 limiters of one service do not
-    /// flood it.
+    /// The limit to start from. Default 4: many limiters of one service do not flood it before they have learned
+    /// anything, and two doublings more cost a lone one little.
     pub initial: usize,
     /// The least limit. Default 1.
     pub min: usize,
@@ -290,7 +302,7 @@ pub struct CrestSettings {
 
 impl Default for CrestSettings {
     fn default() -> Self {
-        Self { initial: 8, min: 1, max: 20_000, without: None }
+        Self { initial: 4, min: 1, max: 20_000, without: None }
     }
 }
 
@@ -311,4 +323,8 @@ pub enum Part {
     Climbs,
     /// Stopping an obvious overshoot before its window is full.
     EarlyStop,
+    /// Halving the limit when most answers come too late.
+    Overloads,
+    /// Finding the knee at once from the latency at light load, when the first overload comes.
+    LightLoad,
 }

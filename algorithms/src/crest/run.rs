@@ -34,8 +34,15 @@ const SURPRISE: f64 = 0.15;
 const STEADY_AGAIN: f64 = 0.1;
 /// How many looks to wait for that.
 const PATIENCE: u32 = 4;
+/// A limiter by which fewer requests than this are being worked on is probably one of many, and its experiment would
+/// show what the others do.
+const ALONE: f64 = 3.0;
+/// When most answers are lost, this part of what is in flight is still admitted.
+const OVERLOAD_LEAVES: f64 = 0.5;
 /// Elasticity of latency, when concurrency was lowered, above which there was a queue,
 const QUEUE: f64 = 0.5;
+/// below which there was none (between them it was the queue of several limiters),
+const NO_QUEUE: f64 = 0.25;
 /// and above which there is one still.
 const STILL_QUEUE: f64 = 0.75;
 
@@ -52,6 +59,9 @@ impl Crest {
 
     /// By Little's law, throughput × baseline requests are being worked on; the rest queue.
     pub(super) fn hold_queue(&mut self, look: &Look) -> Reason {
+        if look.lost && self.without != Some(Part::Overloads) {
+            return self.give_way(look);
+        }
         let in_flight = look.in_flight;
         let working_share = (self.baseline.optimistic_ns() / look.latency_ns).min(1.0);
         let working = in_flight * working_share;
@@ -66,12 +76,18 @@ impl Crest {
         }
         self.round_ns = look.latency_ns;
         self.last_run = look.seen();
-        self.learn_in_passing(look, full);
+        if !look.overloaded {
+            self.learn_in_passing(look, full);
+        }
         let changed = look.saturated && self.limit >= 2.0 && queue - doubt > room + SURPRISE * in_flight;
-        if changed && self.without != Some(Part::Checks) {
+        if changed && working >= ALONE && self.without != Some(Part::Checks) {
             return self.look_again(look, queue - room);
         }
-        self.alarms = 0;
+        if changed && self.alarms == 0 {
+            // The next dip tells, in which the others take part.
+            self.begin_dips_anew();
+        }
+        self.alarms = u32::from(changed);
         self.saturated = look.saturated;
         if look.saturated {
             self.knee = working;
@@ -83,7 +99,7 @@ impl Crest {
             let less = less.max(LEAST_LEFT * self.limit).max(1.0);
             self.set_limit(less.min(self.limit));
             Reason::QueueBuilding
-        } else if look.saturated && queue < GROW_BELOW * room {
+        } else if look.saturated && !look.overloaded && queue < GROW_BELOW * room {
             if self.grown >= GROWTH.len() - 1 && in_flight > 2.0 && self.without != Some(Part::Climbs) {
                 return self.climb_anew(look);
             }
@@ -95,8 +111,22 @@ impl Crest {
             self.grown = 0;
             if look.saturated { Reason::Holding } else { Reason::AppLimited }
         };
-        self.open_after(if self.limit() == before { 0.0 } else { SETTLE }, LEAST_SAMPLES);
+        self.open_after(if self.limit() == before { 0.0 } else { SETTLE }, self.least_samples());
         reason
+    }
+
+    /// Most answers come too late: their latency says how long a caller waits, not how long the service takes. There is
+    /// no goodput to lose, so half goes, or as much more as the last baseline says.
+    fn give_way(&mut self, look: &Look) -> Reason {
+        self.round_ns = look.latency_ns;
+        self.grown = 0;
+        self.alarms = 0;
+        self.saturated = look.saturated;
+        let working = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
+        let half = OVERLOAD_LEAVES * look.peak.min(self.limit);
+        self.set_limit(half.min(working + headroom(working)));
+        self.open_after(1.0, self.least_samples());
+        Reason::Overload
     }
 
     /// Latency surely below the baseline, and latency at light load, are measurements of the baseline for free.
@@ -126,7 +156,7 @@ impl Crest {
         self.alarms += 1;
         self.alarm_ns = look.latency_ns;
         if !agrees && self.alarms < PATIENCE {
-            self.open_after(0.0, LEAST_SAMPLES);
+            self.open_after(0.0, self.least_samples());
             return Reason::Holding;
         }
         self.alarms = 0;
@@ -145,25 +175,25 @@ impl Crest {
         self.above_limit = self.limit;
         self.mode = Mode::Check;
         self.set_limit(lower.max(1.0));
-        self.open_after(1.0, LEAST_SAMPLES);
+        self.open_after(1.0, self.least_samples());
         Reason::Probing
     }
 
-    /// Has latency fallen with concurrency? Then it was a queue; if not, the service itself has become slower, and the
-    /// lower limit helps nobody.
+    /// Has latency fallen with concurrency? Then it was a queue. If not at all, the service itself has become slower,
+    /// and the lower limit helps nobody. If a little, it is a queue that others fill, too.
     pub(super) fn check(&mut self, look: &Look) -> Reason {
         self.round_ns = look.latency_ns;
         let above = self.above;
         let apart = libm::log(above.in_flight / look.in_flight);
         if apart <= 0.0 || (!look.saturated && look.in_flight > 0.8 * above.in_flight) {
-            self.open_after(0.0, LEAST_SAMPLES);
+            self.open_after(0.0, self.least_samples());
             return Reason::Probing;
         }
         let elasticity = libm::log(above.latency_ns / look.latency_ns) / apart;
         let spread = self.baseline.spread.max(look.spread / 2.0);
         let error = error_of_ratio(FREE * spread, look.samples, above.samples) / apart;
         let enough = look.samples >= ENOUGH * spread && look.is_long();
-        let few = look.samples < look.in_flight.max(LEAST_SAMPLES);
+        let few = look.samples < look.in_flight.max(self.least_samples());
         if few || (!enough && (elasticity - QUEUE).abs() < error) {
             return self.undecided(1.4 * look.samples);
         }
@@ -176,6 +206,15 @@ impl Crest {
             let knee = above.in_flight * look.latency_ns / above.latency_ns;
             self.finish(knee.max(look.in_flight).min(above.in_flight));
             Reason::Measured
+        } else if elasticity > NO_QUEUE {
+            // Others fill what this one leaves. The lower limit stays, and dips, which all of them take, tell the rest.
+            self.knee = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
+            self.mode = Mode::Run;
+            self.saturated = true;
+            self.grown = 0;
+            self.begin_dips_anew();
+            self.open_after(0.0, self.least_samples());
+            Reason::QueueBuilding
         } else {
             let all = above.samples + look.samples;
             let pooled = (above.latency_ns * above.samples + look.latency_ns * look.samples) / all;

@@ -3,7 +3,7 @@
 use crate::Reason;
 
 use super::{
-    Crest, LEAST_SAMPLES, Mode, Part,
+    Crest, FEWEST_SAMPLES, Mode, Part,
     baseline::{FREE, error_of_ratio},
     look::{Look, Seen},
 };
@@ -17,6 +17,8 @@ const APART: f64 = 0.2;
 const GO_ON: f64 = 0.5;
 /// and above it to stop. Stopping too early may cost long, so it needs more.
 const STOP: f64 = 1.0;
+/// One round brings one sample per slot, and by chance a little less.
+const FULL_ROUND: f64 = 0.75;
 /// An obvious stop need not wait for one sample per slot.
 const OBVIOUS: f64 = 3.0;
 /// Where latency has surely (by so many standard errors) not risen by more than this (in logarithm), the next step
@@ -25,6 +27,8 @@ const FLAT: f64 = 0.3;
 /// is twice as long.
 const STEP: f64 = 2.0;
 const LONG_STEP: f64 = 4.0;
+/// Latency that is surely higher than at light load by this (in logarithm; a factor of two) has a queue in it.
+const QUEUEING: f64 = 0.7;
 /// With so many samples per unit of spread, two means differ by chance by less than half of what a queue makes of a
 /// doubled concurrency: the question is decided either way.
 pub(super) const ENOUGH: f64 = 64.0;
@@ -78,7 +82,7 @@ impl Crest {
         self.baseline.set(look.latency_ns, 1.0);
         self.knee = look.in_flight;
         self.mode = Mode::Climb;
-        self.open_after(1.0, LEAST_SAMPLES);
+        self.open_after(1.0, self.least_samples());
         Reason::Starting
     }
 
@@ -89,8 +93,8 @@ impl Crest {
         let risen = libm::log(look.latency_ns / self.baseline.latency_ns);
         let spread = self.baseline.spread.max(look.spread / 2.0);
         let error = error_of_ratio(FREE * spread, look.samples, self.baseline.samples);
-        let slots = look.in_flight.max(LEAST_SAMPLES);
-        if look.samples < slots {
+        let slots = look.in_flight.max(self.least_samples());
+        if look.samples < FULL_ROUND * slots {
             let obvious =
                 self.bracket.steps >= 2 && apart > APART && risen - OBVIOUS * error > FOLLOWS * apart;
             return if obvious && self.without != Some(Part::EarlyStop) {
@@ -106,7 +110,7 @@ impl Crest {
             && self.bracket.unfilled < PATIENCE
         {
             self.bracket.unfilled += 1;
-            self.open_after(0.0, LEAST_SAMPLES);
+            self.open_after(0.0, self.least_samples());
             return Reason::Starting;
         }
         self.bracket.unfilled = 0;
@@ -114,6 +118,11 @@ impl Crest {
             return self.climb_without_demand(look);
         }
         if accepted == 0.0 {
+            let light_load_known =
+                self.baseline.samples >= FEWEST_SAMPLES && self.without != Some(Part::LightLoad);
+            if light_load_known && (look.overloaded || risen - SURELY * error > QUEUEING) {
+                return self.finish(look.in_flight * self.baseline.latency_ns / look.latency_ns);
+            }
             if look.overloaded {
                 return self.begin_descent(look);
             }
@@ -128,7 +137,7 @@ impl Crest {
             return if look.samples < 4.0 * self.full_window(look.in_flight) {
                 self.undecided(1.5 * look.samples)
             } else {
-                self.open_after(0.0, LEAST_SAMPLES);
+                self.open_after(0.0, self.least_samples());
                 Reason::Starting
             };
         }
@@ -144,7 +153,7 @@ impl Crest {
         } else if risen - STOP * error > threshold || enough {
             if !self.bracket.doubted && look.samples < TRUSTED {
                 self.bracket.doubted = true;
-                self.open_after(0.0, LEAST_SAMPLES);
+                self.open_after(0.0, self.least_samples());
                 Reason::Starting
             } else {
                 self.stop_climb(look)
@@ -160,7 +169,7 @@ impl Crest {
         if self.bracket.accepted > 0.0 {
             self.knee = self.bracket.accepted;
             self.run_from_here(false);
-            self.open_after(0.0, LEAST_SAMPLES);
+            self.open_after(0.0, self.least_samples());
             return Reason::AppLimited;
         }
         self.baseline.learn_spread(look.spread, 0.5);
@@ -169,7 +178,7 @@ impl Crest {
         } else {
             self.baseline.add(look.latency_ns, look.samples, self.full_window(look.in_flight));
         }
-        self.open_after(0.0, LEAST_SAMPLES);
+        self.open_after(0.0, self.least_samples());
         Reason::AppLimited
     }
 
@@ -185,7 +194,7 @@ impl Crest {
         }
         let filled = self.limit.min(libm::ceil(in_flight) + 1.0).max(self.limit / 2.0);
         self.set_limit(filled * step);
-        self.open_after(1.0, LEAST_SAMPLES);
+        self.open_after(1.0, self.least_samples());
         Reason::Starting
     }
 
@@ -205,7 +214,7 @@ impl Crest {
         self.bracket.above = look.seen();
         self.round_ns = look.latency_ns;
         self.set_limit(self.initial.min(self.limit) / 2.0);
-        self.open_after(1.0, LEAST_SAMPLES);
+        self.open_after(1.0, self.least_samples());
         Reason::Starting
     }
 
@@ -213,7 +222,7 @@ impl Crest {
     pub(super) fn descend(&mut self, look: &Look) -> Reason {
         self.round_ns = look.latency_ns;
         if !look.saturated {
-            self.open_after(0.0, LEAST_SAMPLES);
+            self.open_after(0.0, self.least_samples());
             return Reason::Starting;
         }
         let above = self.bracket.above;
@@ -243,7 +252,7 @@ impl Crest {
         }
         if queueing && self.limit >= 2.0 {
             self.set_limit(self.limit / 2.0);
-            self.open_after(1.0, LEAST_SAMPLES);
+            self.open_after(1.0, self.least_samples());
             Reason::Starting
         } else {
             self.finish(look.in_flight)
@@ -255,7 +264,7 @@ impl Crest {
         self.knee = knee;
         self.set_limit(knee + headroom(knee));
         self.run_from_here(true);
-        self.open_after(1.0, LEAST_SAMPLES);
+        self.open_after(1.0, self.least_samples());
         Reason::Starting
     }
 
@@ -271,9 +280,15 @@ impl Crest {
 /// Requests to keep beyond the knee. Workers fed through a limit idle now and then, with a probability that falls
 /// exponentially in what is queued, which asks for a constant; how many are busy fluctuates like the square root of
 /// their number; and a baseline is known only to within some percent, which asks for a share.
+///
+/// A lone limiter of a busy service has at least one request worked on at any time. One that has clearly less is one
+/// of several, and takes a share of the headroom.
 pub(super) fn headroom(knee: f64) -> f64 {
+    const LONE: f64 = 0.6;
     const CONSTANT: f64 = 2.0;
     const PER_ROOT: f64 = 0.5;
     const SHARE: f64 = 0.15;
-    CONSTANT + PER_ROOT * libm::sqrt(knee) + SHARE * knee
+    let lone = knee.max(LONE);
+    let share = (knee / LONE).min(1.0);
+    share * (CONSTANT + PER_ROOT * libm::sqrt(lone) + SHARE * lone)
 }

@@ -40,6 +40,46 @@ fn a_pool_that_shrinks_gets_a_smaller_limit() {
 }
 
 #[test]
+fn when_most_answers_are_lost_at_least_half_of_the_limit_goes() {
+    let mut pool = Pool { workers: 32.0, service_ns: 10.0 * MS as f64, delay_ns: 0.0, now: 0.0 };
+    let mut crest = Crest::new(CrestSettings::default()).unwrap();
+    pool.serve(&mut crest, 300);
+    while crest.mode != Mode::Run {
+        pool.serve(&mut crest, 1);
+    }
+    let before = crest.limit();
+    let lost = |window: Window| Window { overloads: window.successes, successes: Latencies::NONE, ..window };
+    let window = window_at(pool.now, 100.0 * MS as f64, before as f64, 64);
+    let decision = crest.update(&lost(window));
+    assert_eq!(decision.reason, Reason::Overload);
+    assert!(decision.limit <= before / 2 && decision.limit >= 1, "{before} -> {}", decision.limit);
+}
+
+#[test]
+fn an_overload_after_light_load_finds_the_knee_at_once() {
+    let mut crest = Crest::new(CrestSettings::default()).unwrap();
+    let mut now = 0.0;
+    // Nobody feels the limit while 16 requests of 10 ms come one at a time,
+    for _ in 0..3 {
+        let light = Window { limit_hits: 0, ..window_at(now, 10.0 * MS as f64, 1.0, 16) };
+        now = light.closed.nanos() as f64;
+        crest.update(&light);
+    }
+    // and then all four places are taken, and each answer takes eight times as long: half a worker's work.
+    let decision = crest.update(&window_at(now, 80.0 * MS as f64, 4.0, 16));
+    assert_eq!(crest.mode, Mode::Run);
+    assert!((crest.knee - 0.5).abs() < 0.01, "{crest:?}");
+    assert_eq!(decision.limit, (0.5 + start::headroom(0.5)) as usize);
+}
+
+#[test]
+fn one_of_several_takes_a_share_of_the_headroom() {
+    assert_eq!(start::headroom(0.3), start::headroom(0.6) / 2.0);
+    assert_eq!(start::headroom(0.0), 0.0);
+    assert!(start::headroom(1.0) > 2.0);
+}
+
+#[test]
 fn dips_of_limiters_with_like_latency_fall_together() {
     let at = |now: u64, round_ns: f64| {
         let mut crest = Crest::new(CrestSettings::default()).unwrap();
@@ -67,6 +107,21 @@ fn a_known_limit_is_resumed_without_a_climb() {
 impl Crest {
     fn returns_to_or_limit(&self) -> f64 {
         if self.mode == Mode::Dip { self.returns_to } else { self.limit }
+    }
+}
+
+/// A window of so many answers that all took the same time, with so many in flight, each of which felt the limit.
+fn window_at(opened: f64, latency_ns: f64, in_flight: f64, count: u64) -> Window {
+    let lasts = latency_ns * count as f64 / in_flight;
+    Window {
+        opened: Instant::from_nanos(opened as u64),
+        closed: Instant::from_nanos((opened + lasts) as u64),
+        successes: Latencies::same(latency_ns as u64, count),
+        limit_hits: count,
+        max_in_flight: in_flight as u64,
+        in_flight_area_ns: (lasts * in_flight) as u128,
+        longest_silence_ns: (latency_ns / in_flight) as u64,
+        ..Window::EMPTY
     }
 }
 
