@@ -183,7 +183,7 @@ impl Crest {
 
     /// The least samples of a window at the present limit.
     fn least_samples(&self) -> f64 {
-        (2.0 * self.limit).max(FEWEST_SAMPLES).min(LEAST_SAMPLES)
+        (2.0 * self.limit).clamp(FEWEST_SAMPLES, LEAST_SAMPLES)
     }
 
     fn set_limit(&mut self, limit: f64) {
