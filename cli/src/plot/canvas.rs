@@ -20,6 +20,7 @@ text{font:11px system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",Helvetica,Aria
 .title{font-size:15px;font-weight:600;fill:#1f2328}
 .row{font-size:12px;font-weight:600;fill:#1f2328}
 .name{font-size:13px;font-weight:600}
+.long{font-size:10.5px}
 .small{font-size:10px}
 .figure{fill:#1f2328}
 .grid,.rule,.capacity,.offered,.flight,.deadline,.need{fill:none}

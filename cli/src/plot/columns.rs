@@ -19,6 +19,9 @@ const GAP: f64 = 12.0;
 /// More columns than this stand in banks below each other.
 const COLUMNS: usize = 6;
 
+/// How wide a letter of a column's name is. A name that is wider than its column is written smaller.
+const LETTER: f64 = 7.3;
+
 /// The least width of a column, so that its head has room.
 const HEAD: f64 = 52.0;
 
@@ -112,7 +115,9 @@ impl Bank<'_> {
 
     fn head(&self, canvas: &mut Canvas, x: f64, column: &Column, pen: &str) {
         let y = self.top + 20.0;
-        canvas.text(x, y, &format!("name {pen}"), Anchor::Start, &column.label);
+        let long = column.label.len() as f64 * LETTER > self.width;
+        let class = if long { format!("name long {pen}") } else { format!("name {pen}") };
+        canvas.text(x, y, &class, Anchor::Start, &column.label);
         for (index, figure) in words::head(column).iter().enumerate() {
             canvas.text(x, y + 14.0 + 13.0 * index as f64, "figure", Anchor::Start, figure);
         }

@@ -31,7 +31,10 @@ pub(super) struct Gallery {
 /// A picture to be drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
+    /// What is played.
     pub(super) file: PathBuf,
+    /// Where the picture goes, but for its extension.
+    pub(super) picture: PathBuf,
     subject: Subject,
     pub(super) title: String,
     /// What to see in it.
@@ -69,6 +72,8 @@ struct List {
 #[serde(deny_unknown_fields)]
 struct Entry {
     scenario: PathBuf,
+    /// A name for a second picture of the same scenario.
+    picture: Option<PathBuf>,
     title: String,
     see: String,
     algorithms: Option<String>,
@@ -98,6 +103,7 @@ impl Gallery {
             }
             Ok(Picture {
                 subject: Subject::read(&file)?,
+                picture: entry.picture.map_or_else(|| file.clone(), |name| folder.join(name)),
                 file,
                 title: entry.title,
                 see: entry.see,
@@ -113,9 +119,9 @@ impl Gallery {
         self.pictures.iter_mut().for_each(|picture| algorithms.clone_into(&mut picture.algorithms));
     }
 
-    /// Scores of all algorithms in all pictures over time.
+    /// Scores of all algorithms in all pictures over time, but second ones of a scenario.
     pub(super) fn at_a_glance(&self, shown: &[Shown]) -> Table {
-        let shown = self.pictures.iter().zip(shown);
+        let shown = self.pictures.iter().zip(shown).filter(|(picture, _)| picture.file == picture.picture);
         table::at_a_glance(shown.filter_map(|(picture, shown)| match shown {
             Shown::OverTime(played) if played.best.is_some() => Some((picture.short_name(), &**played)),
             _ => None,
@@ -128,11 +134,12 @@ impl Gallery {
         let _ = write!(page, "\n## At a glance\n\n{}\n", table::GLANCE);
         let _ = write!(page, "\n{}", self.at_a_glance(shown).for_page());
         for (picture, shown) in self.pictures.iter().zip(shown) {
-            let name = picture.file.file_stem().unwrap_or_default().to_string_lossy();
+            let name = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let (scenario, name) = (name(&picture.file), name(&picture.picture));
             let title = &picture.title;
             let _ = write!(page, "\n## {title}\n\n{}\n", picture.see.trim());
             let _ = write!(page, "\n![{title}]({name}.svg)\n\n{}", shown.table().for_page());
-            let _ = writeln!(page, "\nScenario: [`{name}.toml`]({name}.toml)");
+            let _ = writeln!(page, "\nScenario: [`{scenario}.toml`]({scenario}.toml)");
         }
         let _ = write!(page, "\n## What the figures mean\n\n{}\n", table::FIGURES);
         page
@@ -147,6 +154,7 @@ impl Picture {
         let title = if let Subject::Scenario(scenario) = &subject { scenario.name.clone() } else { name };
         Ok(Self {
             file: file.to_path_buf(),
+            picture: file.to_path_buf(),
             title,
             subject,
             see: String::new(),

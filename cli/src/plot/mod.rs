@@ -107,7 +107,7 @@ fn draw_gallery(arguments: &Arguments) -> Result<(), Failure> {
     let played: Vec<_> =
         gallery.pictures.par_iter().map(|picture| picture.play(arguments.seed)).collect::<Result<_, _>>()?;
     for (picture, played) in gallery.pictures.iter().zip(&played) {
-        write(arguments, &picture.file, &played.in_format(arguments.format, &picture.title)?)?;
+        write(arguments, &picture.picture, &played.in_format(arguments.format, &picture.title)?)?;
     }
     if arguments.format == Format::Svg {
         write_to(&folder(arguments, &arguments.gallery).join("README.md"), &gallery.page(&played))?;
@@ -133,7 +133,7 @@ fn draw_files(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Beside the scenario file, or in the folder that was asked for.
+/// Under the name of that file, beside it or in the folder that was asked for.
 fn write(arguments: &Arguments, file: &Path, text: &str) -> Result<(), Failure> {
     let name = file.with_extension(arguments.format.extension());
     let beside = file.parent().unwrap_or(Path::new(""));
