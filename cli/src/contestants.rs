@@ -20,10 +20,11 @@ pub(crate) struct Contestant {
 }
 
 /// Those that ask how busy the processors are, without that gate: every machine counts as busy.
-const UNGATED: [&str; 2] = ["go_zero:cpu_threshold=0,least_factor=1", "kratos:cpu_threshold=0"];
+pub(crate) const UNGATED: [&str; 2] = ["go_zero:cpu_threshold=0,least_factor=1", "kratos:cpu_threshold=0"];
 
 /// Everyone: each algorithm with its defaults but for wide bounds, those that wait for busy processors also without that
-/// gate, the classic ones in windows of a second, and four constant limits as controls; and if wanted each with its own bounds (`_stock`) where they are narrower.
+/// gate, the classic ones in windows of a second, and four constant limits as controls; and if wanted each with its own
+/// bounds (`_stock`) where they are narrower.
 pub(crate) fn contestants(with_stock: bool) -> Result<Vec<Contestant>, InvalidContestant> {
     let mut everyone = Vec::new();
     for name in Algorithm::NAMES.iter().filter(|&&name| name != "fixed") {

@@ -4,7 +4,10 @@ use goodput::algorithms::{Algorithm, FixedSettings};
 use goodput_simulator::Limits;
 
 use super::question::Question;
-use crate::{contestants::Contestant, plot::label};
+use crate::{
+    contestants::{Contestant, UNGATED},
+    plot::label,
+};
 
 /// What a limiter is, the simplest first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -51,30 +54,32 @@ impl Entrant {
         limits.dedup();
         field.extend(limits.into_iter().map(Self::fixed));
         let names = Algorithm::NAMES.iter().filter(|name| **name != "fixed");
-        field.extend(names.filter_map(|name| Self::parse(name, Kind::Defaults)));
+        // A config file feeds nobody the processors' use, so those that ask for it are judged as they are without.
+        let asks = |name: &str| UNGATED.iter().any(|ungated| base(ungated) == name);
+        field.extend(names.filter(|name| !asks(name)).filter_map(|name| Self::parse(name, Kind::Defaults)));
+        field.extend(UNGATED.iter().filter_map(|name| Self::parse(name, Kind::Tuned)));
         // By default it waits for five seconds before it calls anything slow.
         field.extend(Self::parse(&format!("aimd:timeout={}", deadline(question)), Kind::Tuned));
         field
     }
 
-    /// Others of these algorithms' settings: from the knee on, and some that pay for some services.
-    pub(crate) fn tuned(names: &[String], question: &Question) -> Vec<Self> {
-        let knee = question.knee_for_each();
+    /// Others of these algorithms' settings: from the knee on, where it is known, and some that pay for some services.
+    pub(crate) fn tuned(names: &[String], knee: Option<usize>) -> Vec<Self> {
         let mut tuned = Vec::new();
         for name in names {
             // With settings already, more are added.
-            let (base, with) = match name.split_once(':') {
-                Some((base, _)) => (base, format!("{name},")),
-                None => (name.as_str(), format!("{name}:")),
-            };
-            let sweep = SWEEP.iter().filter(|(swept, _)| *swept == base).flat_map(|(_, settings)| *settings);
+            let with = if name.contains(':') { format!("{name},") } else { format!("{name}:") };
+            let as_it_is = Self::parse(name, Kind::Defaults).and_then(|entrant| entrant.algorithm);
+            let sweep =
+                SWEEP.iter().filter(|(swept, _)| *swept == base(name)).flat_map(|(_, settings)| *settings);
             let settings = sweep.map(|&text| text.to_owned());
             // Not all have it: those say so, and are left out.
-            let initial = question.knows_the_knee().then(|| format!("initial={knee}"));
+            let initial = knee.map(|knee| format!("initial={knee}"));
             tuned.extend(
                 settings
                     .chain(initial)
-                    .filter_map(|settings| Self::parse(&format!("{with}{settings}"), Kind::Tuned)),
+                    .filter_map(|settings| Self::parse(&format!("{with}{settings}"), Kind::Tuned))
+                    .filter(|entrant| entrant.algorithm != as_it_is),
             );
         }
         tuned
@@ -106,6 +111,11 @@ pub(crate) fn spoken(name: &str) -> String {
     format!("{} ({})", label(base), settings.join(", "))
 }
 
+/// The algorithm alone, without settings.
+fn base(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(base, _)| base)
+}
+
 fn deadline(question: &Question) -> String {
     humantime::format_duration(question.deadline).to_string().replace(' ', "")
 }
@@ -119,6 +129,18 @@ mod tests {
         assert_eq!(spoken("hill_climbing"), "hill climbing");
         assert_eq!(spoken("fixed:8"), "fixed 8");
         assert_eq!(spoken("pid:target=0.3,initial=4"), "pid (target 0.3, initial 4)");
+    }
+
+    #[test]
+    fn settings_that_are_the_defaults_do_not_take_part_twice() {
+        let tuned = |initial| {
+            let tuned = Entrant::tuned(&["crest".to_owned()], initial);
+            tuned.into_iter().map(|entrant| entrant.name).collect::<Vec<_>>()
+        };
+        let default = goodput::algorithms::CrestSettings::default().initial;
+        assert_eq!(tuned(Some(default)), Vec::<String>::new());
+        assert_eq!(tuned(Some(default + 5)), [format!("crest:initial={}", default + 5)]);
+        assert_eq!(tuned(None), Vec::<String>::new());
     }
 
     #[test]

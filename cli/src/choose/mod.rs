@@ -90,7 +90,8 @@ pub(crate) fn choose(arguments: &Arguments) -> Result<(), Failure> {
     let mut tournament = Tournament::new(&question, arguments.seeds, arguments.objective)?;
     tournament.play(Entrant::field(&question))?;
     let leaders = Ranking::new(&tournament).best_algorithms(TUNED);
-    tournament.play(Entrant::tuned(&leaders, &question))?;
+    let knee = question.knows_the_knee().then(|| question.knee_for_each());
+    tournament.play(Entrant::tuned(&leaders, knee))?;
     tournament.finish();
     let ranking = Ranking::new(&tournament);
     let advice = Advice::new(&question, &tournament, &ranking)?;
