@@ -1,12 +1,11 @@
 //! `docs/algorithms.md`: everyone is on it, and its numbers are those of the measurements beside it.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, path::PathBuf};
+use std::{fmt::Write, fs};
 
 use goodput::algorithms::Algorithm;
 use goodput_simulator::{score::geometric_mean, suite};
 
-/// With this set, the measured parts are written anew instead of being compared.
-const WRITE: &str = "GOODPUT_WRITE_DOCS";
+use super::{Measured, check, docs};
 
 /// Kinds of trouble, with the beginnings of the names of their scenarios.
 const KINDS: [(&str, &[&str]); 13] = [
@@ -25,17 +24,9 @@ const KINDS: [(&str, &[&str]); 13] = [
     ("extreme sizes", &["28", "29", "30", "31"]),
 ];
 
-/// Scores by algorithm and scenario.
-struct Measured {
-    /// Algorithms, the best first.
-    names: Vec<String>,
-    scores: BTreeMap<(String, String), f64>,
-    scenarios: Vec<String>,
-}
-
 #[test]
 fn every_algorithm_is_described_and_measured() {
-    let page = fs::read_to_string(page()).unwrap();
+    let page = fs::read_to_string(docs().join("algorithms.md")).unwrap();
     let measured = Measured::read("suite");
     for name in Algorithm::NAMES {
         assert!(page.contains(&format!("\n| `{name}` |")), "{name} is not described");
@@ -58,28 +49,16 @@ fn every_scenario_of_the_suite_is_of_one_kind_and_measured() {
 
 #[test]
 fn the_numbers_are_those_that_were_measured() {
-    let before = fs::read_to_string(page()).unwrap();
     let suite = Measured::read("suite");
     let (tuned, unseen) = (Measured::read("random-1"), Measured::read("random-1001"));
-    let mut after = before.clone();
-    for (part, text) in [
+    let measured = [("suite", &suite), ("random, seed 1", &tuned), ("random, seed 1001", &unseen)];
+    let parts = [
         ("kinds of trouble", kinds_of_trouble(&suite)),
         ("scenarios by kind", scenarios_by_kind(&suite)),
-        ("totals", totals(&[("suite", &suite), ("random, seed 1", &tuned), ("random, seed 1001", &unseen)])),
+        ("totals", totals(&measured)),
         ("every scenario", every_scenario(&suite)),
-    ] {
-        let start = format!("<!-- {part} -->\n");
-        let from = after.find(&start).unwrap_or_else(|| panic!("no part `{part}`")) + start.len();
-        let until = from + after[from..].find("<!-- end -->").expect("an end");
-        after.replace_range(from..until, &format!("\n{text}\n"));
-    }
-    if std::env::var_os(WRITE).is_some() {
-        fs::write(page(), &after).unwrap();
-    }
-    assert!(
-        after == before || std::env::var_os(WRITE).is_some(),
-        "docs/algorithms.md is not up to date: run `{WRITE}=1 cargo test -p goodput-cli --test algorithms_page`"
-    );
+    ];
+    check("algorithms.md", &parts);
 }
 
 fn kinds_of_trouble(suite: &Measured) -> String {
@@ -107,9 +86,8 @@ fn totals(measured: &[(&str, &Measured)]) -> String {
     let head: Vec<_> = measured.iter().map(|(name, _)| (*name).to_owned()).collect();
     measured[0].1.table(&head, |name| {
         let cells = measured.iter().map(|(_, measured)| {
-            let scores = measured.scenarios.iter().map(|scenario| measured.score(name, scenario));
-            let worst = scores.clone().fold(f64::INFINITY, f64::min);
-            format!("{:.3} ({worst:.3})", geometric_mean(scores))
+            let (total, worst) = measured.total_and_worst(name);
+            format!("{total:.3} ({worst:.3})")
         });
         cells.collect()
     })
@@ -127,29 +105,6 @@ fn is_of(scenario: &str, numbers: &[&str]) -> bool {
 }
 
 impl Measured {
-    fn read(name: &str) -> Self {
-        let path = root().join(format!("docs/scores/{name}.csv"));
-        let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-        let (mut names, mut scenarios, mut scores) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for row in reader.records() {
-            let row = row.unwrap();
-            let (algorithm, scenario) = (row[0].to_owned(), row[1].to_owned());
-            if !names.contains(&algorithm) {
-                names.push(algorithm.clone());
-            }
-            if !scenarios.contains(&scenario) {
-                scenarios.push(scenario.clone());
-            }
-            scores.insert((algorithm, scenario), row[2].parse().unwrap());
-        }
-        Self { names, scores, scenarios }
-    }
-
-    fn score(&self, algorithm: &str, scenario: &str) -> f64 {
-        let key = (algorithm.to_owned(), scenario.to_owned());
-        *self.scores.get(&key).unwrap_or_else(|| panic!("{algorithm} did not play {scenario}"))
-    }
-
     /// A row for each algorithm.
     fn table(&self, head: &[String], cells: impl Fn(&str) -> Vec<String>) -> String {
         let mut text = format!("| algorithm | {} |\n|---|{}\n", head.join(" | "), "---|".repeat(head.len()));
@@ -158,12 +113,4 @@ impl Measured {
         }
         text
     }
-}
-
-fn page() -> PathBuf {
-    root().join("docs/algorithms.md")
-}
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
