@@ -47,12 +47,7 @@ pub(super) struct Due {
 #[derive(Debug)]
 struct Retrying {
     rules: Rules,
-    on: Vec<RetryOn>,
-    /// Whether chance has a say in the waits.
-    jitter: bool,
-    from_send: bool,
-    keeps_place: bool,
-    /// What the scenario says, for waits that it lists.
+    /// What the scenario says.
     written: Retries,
 }
 
@@ -284,7 +279,7 @@ impl Client {
         now: u64,
     ) -> Option<u64> {
         let retries = self.retries.as_ref()?;
-        if !retries.on.contains(&trouble) {
+        if !retries.written.on.contains(&trouble) {
             return None;
         }
         self.wait_before_next(call?, now)
@@ -293,7 +288,8 @@ impl Client {
     /// The same, whatever the trouble.
     pub(super) fn wait_before_next(&mut self, call: &mut Call, now: u64) -> Option<u64> {
         let retries = self.retries.as_mut()?;
-        let random = if retries.jitter { self.waits.uniform() } else { 0.0 };
+        let by_chance = retries.written.jitter != Jitter::None;
+        let random = if by_chance { self.waits.uniform() } else { 0.0 };
         let listed = retries.written.listed_wait(call.attempts());
         let failed = retries.rules.failed(call, Failure::PLAIN, None, random, Instant::from_nanos(now));
         failed.ok().map(|wait| nanos(listed.unwrap_or(wait)))
@@ -301,13 +297,13 @@ impl Client {
 
     /// Whether attempts follow each other without regard to their outcome.
     pub(super) fn retries_from_send(&self) -> bool {
-        self.retries.as_ref().is_some_and(|retries| retries.from_send)
+        self.retries.as_ref().is_some_and(|retries| retries.written.from_send)
     }
 
     /// Whether a request keeps its place at the client's gate through all its attempts.
     #[inline]
     pub(super) fn keeps_place(&self) -> bool {
-        self.retries.as_ref().is_some_and(|retries| retries.keeps_place)
+        self.retries.as_ref().is_some_and(|retries| retries.written.keeps_place)
     }
 
     /// When a user who has an answer, or none to expect, asks again.
@@ -335,14 +331,7 @@ impl Client {
 
 impl Retrying {
     fn new(retries: &Retries) -> Result<Self, goodput::algorithms::InvalidSettings> {
-        Ok(Self {
-            rules: Rules::new(retries.settings())?,
-            on: retries.on.clone(),
-            jitter: retries.jitter != Jitter::None,
-            from_send: retries.from_send,
-            keeps_place: retries.keeps_place,
-            written: retries.clone(),
-        })
+        Ok(Self { rules: Rules::new(retries.settings())?, written: retries.clone() })
     }
 }
 
