@@ -42,19 +42,6 @@ pub struct Snapshot {
     pub state: State,
 }
 
-impl Snapshot {
-    /// The part of the demand since `earlier` that felt the limit: requests whose admission reached it, and those
-    /// refused because it was reached. From 0 to 1; 0 if there was no demand. Near 1 the service needs more capacity,
-    /// however good its latency looks.
-    #[must_use]
-    pub fn limit_bound_since(&self, earlier: &Self) -> f64 {
-        let felt = self.totals.limit_hits.saturating_sub(earlier.totals.limit_hits);
-        let demand = |snapshot: &Self| snapshot.admitted.saturating_add(snapshot.totals.refused);
-        let asked = demand(self).saturating_sub(demand(earlier));
-        if asked == 0 { 0.0 } else { (felt as f64 / asked as f64).min(1.0) }
-    }
-}
-
 /// A decision, and when it was taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedDecision {
