@@ -51,7 +51,7 @@ const FEWEST_SAMPLES: f64 = 8.0;
 /// - A service that becomes slower by less than half is taken for a queue until two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
 /// - Bursts beyond the knee are refused, also where a service would have worked them off before their deadlines.
-/// - A service that answers fewer than 16 requests in a long while teaches nothing, and its limit stays.
+/// - A service that answers fewer than 8 requests in a long while teaches nothing, and its limit stays.
 #[derive(Clone, Debug)]
 pub struct Crest {
     min: f64,
