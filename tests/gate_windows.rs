@@ -91,6 +91,7 @@ struct RelativeRule {
     extend: bool,
     opens_after: u64,
     min_samples: u64,
+    samples_once_felt: u64,
     not_before: u64,
     deadline: u64,
 }
@@ -98,12 +99,13 @@ struct RelativeRule {
 fn rule() -> impl Strategy<Value = RelativeRule> {
     let soon = || prop_oneof![2 => Just(0_u64), 2 => 1_u64..100];
     let deadline = prop_oneof![2 => Just(u64::MAX), 2 => 1_u64..300];
-    let min_samples = prop_oneof![3 => Just(1_u64), 3 => 0_u64..8, 1 => Just(u64::MAX)];
-    (any::<bool>(), soon(), min_samples, soon(), deadline).prop_map(
-        |(extend, opens_after, min_samples, not_before, deadline)| RelativeRule {
+    let samples = || prop_oneof![3 => Just(1_u64), 3 => 0_u64..8, 1 => Just(u64::MAX)];
+    (any::<bool>(), soon(), samples(), samples(), soon(), deadline).prop_map(
+        |(extend, opens_after, min_samples, samples_once_felt, not_before, deadline)| RelativeRule {
             extend,
             opens_after,
             min_samples,
+            samples_once_felt,
             not_before,
             deadline,
         },
@@ -127,6 +129,7 @@ impl Script {
             extend: rule.extend,
             opens_at: now.plus_nanos(rule.opens_after),
             min_samples: rule.min_samples,
+            samples_once_felt: rule.samples_once_felt,
             not_before: now.plus_nanos(rule.not_before),
             deadline: now.plus_nanos(rule.deadline),
         }
@@ -250,7 +253,9 @@ impl Model {
     fn look(&mut self, now: u64) {
         self.pass_time(now);
         let samples = self.window.successes.count + self.window.overloads.count;
-        let enough = self.open && samples >= self.rule.min_samples && now >= self.rule.not_before.nanos();
+        let felt = self.window.limit_hits > 0;
+        let holds = samples >= self.rule.min_samples || (felt && samples >= self.rule.samples_once_felt);
+        let enough = self.open && holds && now >= self.rule.not_before.nanos();
         if !enough && now < self.rule.deadline.nanos() {
             return;
         }
@@ -276,8 +281,14 @@ impl Model {
 #[test]
 fn a_clock_that_steps_back_or_stands_still_costs_no_panic_and_no_negative_time() {
     let windows = Arc::new(Mutex::new(Vec::new()));
-    let rule =
-        RelativeRule { extend: false, opens_after: 0, min_samples: 1, not_before: 0, deadline: u64::MAX };
+    let rule = RelativeRule {
+        extend: false,
+        opens_after: 0,
+        min_samples: 1,
+        samples_once_felt: 1,
+        not_before: 0,
+        deadline: u64::MAX,
+    };
     let script = Script { limits: vec![4], rules: vec![rule] };
     let limiter = Scripted { script, updates: 0, closed: Instant::ZERO, windows: windows.clone() };
     let clock = ManualClock::new();

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use self::sounds::{Listener, Sounds};
 use crate::{
     CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Utilization, Window,
     WindowRule,
@@ -14,7 +15,7 @@ use crate::{
 /// ```text
 /// an interval lasts U[interval_min, interval_max], drawn anew with every change; longer until
 /// (limit − 1) / completions < sample_error.  Over the last 3 to wave_history whole periods, at the wave's frequency:
-///     C, T = amplitudes of the limit and of throughput, each by its mean (complex, by Goertzel)
+///     C, T = amplitudes of the limit and of throughput, each by its mean (complex)
 ///     noise = the greater of T's two neighbouring frequencies;   average noise ← 0.99 old + 0.01 new
 ///     r = Re(T / C) − bias;   confidence = |C| / max(noise, average noise) / signal_to_noise
 /// move = |clamp(r, ±1) × clamp(confidence, 0, 1)| ^ gain_exponent × sign, × change_per_second × seconds,
@@ -44,12 +45,7 @@ pub struct HillClimbing {
     utilization: Utilization,
     control: f64,
     limit: usize,
-    throughputs: Box<[f64]>,
-    limits: Box<[f64]>,
-    /// Intervals so far. Each is remembered twice, in two rings one after the other, so that the last ones always lie
-    /// side by side.
-    total: usize,
-    tones: Tones,
+    listener: Listener,
     average_noise: f64,
     interval_ns: u64,
     /// Of intervals that were too short to tell.
@@ -63,70 +59,6 @@ pub struct HillClimbing {
 struct Waves {
     ratio: f64,
     confidence: f64,
-}
-
-/// What is listened for in the last `count` intervals: the wave, and its two neighbours for the noise.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tones {
-    count: usize,
-    wave: Tone,
-    neighbours: [Tone; 2],
-}
-
-/// One frequency, as Goertzel's algorithm needs it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tone {
-    sin: f64,
-    cos: f64,
-}
-
-/// Means and complex amplitudes.
-struct Sounds {
-    throughput: f64,
-    limit: f64,
-    wave: (f64, f64),
-    neighbours: [(f64, f64); 2],
-    limit_wave: (f64, f64),
-}
-
-impl Tones {
-    /// `count` holds two whole periods or more.
-    fn of(count: usize, period: usize) -> Self {
-        let periods = count as f64 / period as f64;
-        let neighbours = [count as f64 / (periods + 1.0), count as f64 / (periods - 1.0)];
-        Self { count, wave: Tone::of(period as f64), neighbours: neighbours.map(Tone::of) }
-    }
-
-    /// All at once: each step of a sum waits for the one before, but not for those of the other sums.
-    fn hear(&self, throughputs: &[f64], limits: &[f64]) -> Sounds {
-        let [lower, upper] = self.neighbours;
-        let tones = [self.wave, lower, upper, self.wave];
-        let (mut sums, mut q1, mut q2) = ([0.0; 2], [0.0; 4], [0.0; 4]);
-        for (&throughput, &limit) in throughputs.iter().zip(limits) {
-            sums = [sums[0] + throughput, sums[1] + limit];
-            let heard = [throughput, throughput, throughput, limit];
-            for (i, (tone, heard)) in tones.iter().zip(heard).enumerate() {
-                let q0 = 2.0 * tone.cos * q1[i] - q2[i] + heard;
-                (q1[i], q2[i]) = (q0, q1[i]);
-            }
-        }
-        let count = throughputs.len() as f64;
-        let amplitude = |i: usize| ((q1[i] - q2[i] * tones[i].cos) / count, q2[i] * tones[i].sin / count);
-        Sounds {
-            throughput: sums[0] / count,
-            limit: sums[1] / count,
-            wave: amplitude(0),
-            neighbours: [amplitude(1), amplitude(2)],
-            limit_wave: amplitude(3),
-        }
-    }
-}
-
-impl Tone {
-    fn of(period: f64) -> Self {
-        let angle = std::f64::consts::TAU / period;
-        Self { sin: libm::sin(angle), cos: libm::cos(angle) }
-    }
 }
 
 impl HillClimbing {
@@ -149,15 +81,11 @@ impl HillClimbing {
         utilization: Utilization,
     ) -> Result<Self, InvalidSettings> {
         settings.check()?;
-        let history = settings.wave_period * settings.wave_history;
         let mut limiter = Self {
             utilization,
             control: settings.initial as f64,
             limit: settings.initial,
-            throughputs: vec![0.0; 2 * history].into_boxed_slice(),
-            limits: vec![0.0; 2 * history].into_boxed_slice(),
-            total: 0,
-            tones: Tones::default(),
+            listener: Listener::new(settings.wave_period, settings.wave_period * settings.wave_history),
             average_noise: 0.0,
             interval_ns: 0,
             carried: (0.0, 0.0),
@@ -178,28 +106,9 @@ impl HillClimbing {
         self.next = Some(now.plus_nanos(interval_ns.max(1)));
     }
 
-    fn remember(&mut self, throughput: f64) {
-        let history = self.history();
-        let index = self.total % history;
-        for index in [index, index + history] {
-            (self.throughputs[index], self.limits[index]) = (throughput, self.limit as f64);
-        }
-        self.total += 1;
-    }
-
-    fn look(&mut self) -> Option<Waves> {
-        let (period, history) = (self.settings.wave_period, self.history());
-        let count = (self.total - 1).min(history) / period * period;
-        if count <= period {
-            return None;
-        }
-        if self.tones.count != count {
-            self.tones = Tones::of(count, period);
-        }
-        let end = (self.total - 1) % history + 1 + history;
-        let last = end - count..end;
+    fn look(&mut self, throughput: f64) -> Option<Waves> {
         let Sounds { throughput, limit, wave, neighbours, limit_wave } =
-            self.tones.hear(&self.throughputs[last.clone()], &self.limits[last]);
+            self.listener.hear(throughput, self.limit as f64)?;
         if throughput <= 0.0 || limit <= 0.0 {
             return None;
         }
@@ -227,10 +136,6 @@ impl HillClimbing {
         Some(Waves { ratio: along / (size * size) - self.settings.bias, confidence })
     }
 
-    fn history(&self) -> usize {
-        self.limits.len() / 2
-    }
-
     fn climb(&mut self, seconds: f64, waves: Waves) -> f64 {
         let settings = &self.settings;
         let wanted = waves.ratio.clamp(-1.0, 1.0) * waves.confidence.clamp(0.0, 1.0);
@@ -245,7 +150,7 @@ impl HillClimbing {
         let wave = bounded(0.5 + self.control * scale, 1, settings.wave_max);
         let (min, max) = (settings.min as f64, settings.max as f64);
         self.control = self.control.min(max - wave as f64).max(min);
-        let crest = (self.total / (settings.wave_period / 2)) % 2;
+        let crest = (self.listener.total / (settings.wave_period / 2)) % 2;
         self.limit = bounded(self.control + (wave * crest) as f64, settings.min, settings.max);
         step
     }
@@ -276,15 +181,17 @@ impl Limiter for HillClimbing {
         let completions = window.sample_count() as f64 + self.carried.0;
         let seconds = window.duration_ns() as f64 / 1e9 + self.carried.1;
         let error = (self.limit as f64 - 1.0) / completions.max(0.5);
-        if seconds <= 0.0 || completions <= 0.0 || (self.total > 0 && error >= self.settings.sample_error) {
+        if seconds <= 0.0
+            || completions <= 0.0
+            || (self.listener.total > 0 && error >= self.settings.sample_error)
+        {
             self.carried = (completions, seconds);
             self.wait(now, nanos(ANOTHER_LOOK));
             return Decision::new(self.limit, Reason::Undecided).with("completions", completions);
         }
         self.carried = (0.0, 0.0);
-        self.remember(completions / seconds);
         let before = self.limit;
-        let looked = self.look();
+        let looked = self.look(completions / seconds);
         let waves = looked.unwrap_or_default();
         let step = self.climb(seconds, waves);
         if self.limit != before {
@@ -441,5 +348,6 @@ impl Default for HillClimbingSettings {
     }
 }
 
+mod sounds;
 #[cfg(test)]
 mod tests;

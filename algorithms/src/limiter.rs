@@ -54,9 +54,9 @@ impl<L: Limiter + ?Sized> Limiter for Box<L> {
 
 /// When a window opens and when it closes.
 ///
-/// A window closes at the first completion at which it holds [`WindowRule::min_samples`] samples and
-/// [`WindowRule::not_before`] has passed, or as soon as anybody looks after [`WindowRule::deadline`], however few
-/// samples it holds.
+/// A window closes at the first completion at which it holds [`WindowRule::min_samples`] samples (once the limit is
+/// felt, [`WindowRule::samples_once_felt`]) and [`WindowRule::not_before`] has passed, or as soon as anybody looks after
+/// [`WindowRule::deadline`], however few samples it holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct WindowRule {
     /// Keep what the last window held and go on collecting, instead of opening an empty one.
@@ -67,6 +67,9 @@ pub struct WindowRule {
     pub opens_at: Instant,
     /// Samples (successes and overloads) that the window must hold.
     pub min_samples: u64,
+    /// Samples that will do as soon as the limit was felt in the window ([`Window::limit_hits`]), if that is fewer:
+    /// while nobody feels the limit there is nothing to decide, and long windows cost less.
+    pub samples_once_felt: u64,
     /// The window stays open until then even with enough samples.
     pub not_before: Instant,
     /// The window closes then even without enough samples. [`Instant::FAR_FUTURE`] for never.
@@ -81,6 +84,7 @@ impl WindowRule {
             extend: false,
             opens_at: Instant::ZERO,
             min_samples,
+            samples_once_felt: min_samples,
             not_before: Instant::ZERO,
             deadline: Instant::FAR_FUTURE,
         }
@@ -88,6 +92,20 @@ impl WindowRule {
 
     /// One sample at a time, for algorithms that step with every request.
     pub const EACH: Self = Self::samples(1);
+
+    /// The same, but `samples` will do once the limit is felt.
+    #[must_use]
+    pub const fn or_once_felt(mut self, samples: u64) -> Self {
+        self.samples_once_felt = samples;
+        self
+    }
+
+    /// How many samples such a window must hold, as far as it has come.
+    #[must_use]
+    pub fn samples_wanted(&self, window: &Window) -> u64 {
+        let felt = window.limit_hits > 0;
+        if felt { self.min_samples.min(self.samples_once_felt) } else { self.min_samples }
+    }
 
     /// The same, going on with the samples of the last window.
     #[must_use]

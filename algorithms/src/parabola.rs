@@ -10,16 +10,15 @@ use crate::{
 ///
 /// ```text
 /// a window holds window_samples answers or a limit's worth, whichever is more;  X = throughput, n = load in it
-/// X ≈ a₀ + a₁ n + a₂ n² by least squares over the last 32 windows, each weighing `memory` times the next one
+/// X ≈ a₀ + a₁ n + a₂ n² by least squares over all windows so far, each weighing `memory` times the next one
 /// a₂ < 0:  centre ← −a₁ / (2 a₂);   else, or without a spread of loads: centre a step on, the way the slope goes
 /// the centre moves by max_step × limit at most;   limit ← centre ± excitation, by turns
 /// ```
 ///
 /// Source: Heiss and Wagner, "Adaptive Load Control in Transaction Processing Systems" (VLDB 1991), the second of
-/// its two methods. Theirs is recursive least squares with an exponentially fading memory; this fits the same sum
-/// from the last windows, which does not lose its precision at large loads. A parabola that opens upwards has no
-/// maximum; the paper discusses what to do then, and that the load must vary for anything to be learnt. The
-/// numbers are ours.
+/// its two methods: recursive least squares with an exponentially fading memory, here by moments around the mean
+/// load, which lose no precision at large loads. A parabola that opens upwards has no maximum; the paper discusses
+/// what to do then, and that the load must vary for anything to be learnt. The numbers are ours.
 ///
 /// **Choose it** where [`IncrementalSteps`](crate::IncrementalSteps) would do and windows are noisy: it looks at
 /// many of them.
@@ -33,13 +32,8 @@ pub struct Parabola {
     settings: ParabolaSettings,
     centre: f64,
     crest: bool,
-    /// Load and throughput of the last windows, a ring.
-    points: [(f64, f64); POINTS],
-    next: usize,
-    len: usize,
+    moments: Moments,
 }
-
-const POINTS: usize = 32;
 
 /// What the least squares say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,46 +60,65 @@ impl Parabola {
             check(share > 0.0 && share < 1.0, field, || format!("must lie between 0 and 1, not {share}"))?;
         }
         let centre = settings.initial as f64;
-        Ok(Self { settings, centre, crest: true, points: [(0.0, 0.0); POINTS], next: 0, len: 0 })
+        Ok(Self { settings, centre, crest: true, moments: Moments::default() })
     }
+}
 
-    fn remember(&mut self, load: f64, throughput: f64) {
-        self.points[self.next] = (load, throughput);
-        self.next = (self.next + 1) % POINTS;
-        self.len = (self.len + 1).min(POINTS);
-    }
+/// Weighted sums over points (load, throughput) that fade.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moments {
+    points: u64,
+    /// Of the weights.
+    weight: f64,
+    mean_load: f64,
+    /// Of the second, third and fourth power of what the load is above its mean.
+    powers: [f64; 3],
+    /// Of throughput, times the power 0, 1 and 2 of what the load is above its mean.
+    throughput: [f64; 3],
+}
 
-    /// Load, throughput and weight of the last windows, newest first.
-    fn weighed(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        let mut weight = 1.0;
-        (1..=self.len).map(move |age| {
-            let (load, throughput) = self.points[(self.next + POINTS - age) % POINTS];
-            let own = weight;
-            weight *= self.settings.memory;
-            (load, throughput, own)
-        })
+impl Moments {
+    /// Adds a point of weight 1; those before weigh `memory` times what they did.
+    ///
+    /// The sums are moved to the new mean by the binomial theorem, as in Pébay, "Formulas for Robust, One-Pass Parallel
+    /// Computation of Covariances and Arbitrary-Order Statistical Moments" (2008).
+    fn add(&mut self, load: f64, throughput: f64, memory: f64) {
+        self.points = self.points.saturating_add(1);
+        let old = self.weight * memory;
+        let [m2, m3, m4] = self.powers.map(|power| power * memory);
+        let [y0, y1, y2] = self.throughput.map(|sum| sum * memory);
+        self.weight = old + 1.0;
+        let moved = (load - self.mean_load) / self.weight;
+        self.mean_load += moved;
+        let own = load - self.mean_load;
+        let (moved2, own2) = (moved * moved, own * own);
+        self.powers = [
+            m2 + old * moved2 + own2,
+            m3 - 3.0 * moved * m2 - old * moved2 * moved + own2 * own,
+            m4 - 4.0 * moved * m3 + 6.0 * moved2 * m2 + old * moved2 * moved2 + own2 * own2,
+        ];
+        self.throughput = [
+            y0 + throughput,
+            y1 - moved * y0 + own * throughput,
+            y2 - 2.0 * moved * y1 + moved2 * y0 + own2 * throughput,
+        ];
     }
 
     /// Fits around the mean load and in units of its spread, so that nothing cancels.
     fn fit(&self) -> Shape {
-        let (sum, load_sum) = self.weighed().fold((0.0, 0.0), |(s, l), (load, _, w)| (s + w, l + w * load));
-        let mean = load_sum / sum;
-        let spread =
-            (self.weighed().map(|(load, _, w)| w * (load - mean) * (load - mean)).sum::<f64>() / sum).sqrt();
-        if self.len < 3 || spread <= mean * 1e-6 {
+        let per_weight = 1.0 / self.weight;
+        let spread = (self.powers[0] * per_weight).sqrt();
+        if self.points < 3 || spread <= self.mean_load * 1e-6 {
             return Shape::Unknown;
         }
         // Moments of z = (load − mean) / spread, for which Σw z = 0 and Σw z² = Σw.
-        let (mut z3, mut z4, mut y0, mut y1, mut y2) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for (load, throughput, weight) in self.weighed() {
-            let z = (load - mean) / spread;
-            let w = weight / sum;
-            z3 += w * z * z * z;
-            z4 += w * z * z * z * z;
-            y0 += w * throughput;
-            y1 += w * throughput * z;
-            y2 += w * throughput * z * z;
-        }
+        let per_spread = 1.0 / spread;
+        let per_spread2 = per_spread * per_spread;
+        let z3 = self.powers[1] * per_weight * per_spread2 * per_spread;
+        let z4 = self.powers[2] * per_weight * per_spread2 * per_spread2;
+        let y0 = self.throughput[0] * per_weight;
+        let y1 = self.throughput[1] * per_weight * per_spread;
+        let y2 = self.throughput[2] * per_weight * per_spread2;
         // Normal equations of y = a + b z + c z²:  a + c = y0;  b + c z3 = y1;  a + b z3 + c z4 = y2.
         let determinant = z4 - z3 * z3 - 1.0;
         if determinant <= 1e-9 {
@@ -114,7 +127,11 @@ impl Parabola {
         }
         let c = (y2 - y0 - y1 * z3) / determinant;
         let b = y1 - c * z3;
-        if c < -1e-9 * y0 { Shape::Vertex(mean - spread * b / (2.0 * c)) } else { Shape::Slope(b > 0.0) }
+        if c < -1e-9 * y0 {
+            Shape::Vertex(self.mean_load - spread * b / (2.0 * c))
+        } else {
+            Shape::Slope(b > 0.0)
+        }
     }
 }
 
@@ -134,8 +151,8 @@ impl Limiter for Parabola {
         if throughput <= 0.0 || load <= 0.0 {
             return Decision::new(self.limit(), Reason::Undecided);
         }
-        self.remember(load, throughput);
-        let shape = self.fit();
+        self.moments.add(load, throughput, self.settings.memory);
+        let shape = self.moments.fit();
         let felt = window.limit_hits > 0 || window.refused > 0;
         let most = (self.settings.max_step * self.centre).max(1.0);
         let step = match shape {
@@ -176,7 +193,7 @@ impl Limiter for Parabola {
         let centre = state.number_within("centre", min, max)?;
         self.crest = state.number_within("crest", 0.0, 1.0)? > 0.5;
         self.centre = centre;
-        self.len = 0;
+        self.moments = Moments::default();
         Ok(())
     }
 }
@@ -222,11 +239,11 @@ mod tests {
     use crate::parts::trials::{self, World};
 
     fn fitted(points: &[(f64, f64)]) -> Shape {
-        let mut parabola = Parabola::new(ParabolaSettings::default()).unwrap();
+        let mut moments = Moments::default();
         for (load, throughput) in points {
-            parabola.remember(*load, *throughput);
+            moments.add(*load, *throughput, 0.9);
         }
-        parabola.fit()
+        moments.fit()
     }
 
     #[test]
@@ -236,6 +253,36 @@ mod tests {
             panic!("a maximum")
         };
         assert!((vertex - 42.0).abs() < 1e-6, "{vertex}");
+    }
+
+    #[test]
+    fn moments_that_fade_are_the_weighted_sums_of_all_points() {
+        let points: Vec<(f64, f64)> =
+            (0..60).map(|i| (1e6 + f64::from(i * i % 37), f64::from(i % 11) + 1.0)).collect();
+        let mut moments = Moments::default();
+        for (load, throughput) in &points {
+            moments.add(*load, *throughput, 0.95);
+        }
+        let weighed = || {
+            let ages = (0..points.len() as i32).rev();
+            points.iter().zip(ages).map(|((load, throughput), age)| (load, throughput, 0.95_f64.powi(age)))
+        };
+        let sum = |part: &dyn Fn(f64, f64) -> f64| {
+            weighed().map(|(load, throughput, weight)| weight * part(*load, *throughput)).sum::<f64>()
+        };
+        let weight = sum(&|_, _| 1.0);
+        let mean = sum(&|load, _| load - 1e6) / weight + 1e6;
+        let near = |found: f64, expected: f64| {
+            assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+        };
+        near(moments.weight, weight);
+        near(moments.mean_load, mean);
+        for (power, found) in [2, 3, 4].into_iter().zip(moments.powers) {
+            near(found, sum(&|load, _| (load - mean).powi(power)));
+        }
+        for (power, found) in [0, 1, 2].into_iter().zip(moments.throughput) {
+            near(found, sum(&|load, throughput| throughput * (load - mean).powi(power)));
+        }
     }
 
     #[test]

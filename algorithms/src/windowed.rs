@@ -101,7 +101,7 @@ impl<L: Limiter> Windowed<L> {
     }
 
     fn has_enough(&self, now: Instant, rule: &WindowRule) -> bool {
-        self.window.sample_count() >= self.windowing.min_samples.max(rule.min_samples)
+        self.window.sample_count() >= self.windowing.min_samples.max(rule.samples_wanted(&self.window))
             && now >= rule.not_before
     }
 

@@ -31,6 +31,8 @@ const SILENCE_GRAIN_NS: u64 = 10_000;
 pub(super) struct Watch {
     generation: AtomicU64,
     samples_per_stripe: AtomicU64,
+    /// The same once the limit is felt; never more.
+    samples_once_felt: AtomicU64,
     not_before: AtomicU64,
     deadline: AtomicU64,
     last_completion: AtomicU64,
@@ -42,6 +44,7 @@ impl Watch {
         Self {
             generation: AtomicU64::new(0),
             samples_per_stripe: AtomicU64::new(0),
+            samples_once_felt: AtomicU64::new(0),
             not_before: AtomicU64::new(0),
             deadline: AtomicU64::new(u64::MAX),
             last_completion: AtomicU64::new(now.nanos()),
@@ -66,6 +69,15 @@ impl Watch {
         (samples >= self.samples_per_stripe.load(Ordering::Relaxed)
             && now.nanos() >= self.not_before.load(Ordering::Relaxed))
             || self.deadline_passed(now)
+    }
+
+    /// Somebody felt the limit: the window may be due sooner. Written once a window at most.
+    #[inline]
+    pub(super) fn limit_felt(&self) {
+        let enough = self.samples_once_felt.load(Ordering::Relaxed);
+        if self.samples_per_stripe.load(Ordering::Relaxed) > enough {
+            self.samples_per_stripe.store(enough, Ordering::Relaxed);
+        }
     }
 
     #[inline]
@@ -139,7 +151,7 @@ impl Observer {
             moves: MoveCounts::default(),
         };
         observer.start_window(now, 0);
-        observer.publish(sources.watch);
+        observer.publish(sources);
         observer
     }
 
@@ -179,7 +191,7 @@ impl Observer {
         let previous = std::mem::replace(&mut self.limiter, limiter);
         self.rule = self.limiter.next_window();
         self.start_window(now, self.integral.at(now));
-        self.publish(sources.watch);
+        self.publish(sources);
         previous
     }
 
@@ -205,13 +217,14 @@ impl Observer {
         if let Some(rate) = self.departures.per_second(now) {
             sources.watch.hint.set_rate(rate);
         }
-        self.publish(sources.watch);
+        self.publish(sources);
         if is_due { self.decisions.back() } else { None }
     }
 
     fn is_due(&self, now: Instant) -> bool {
-        let enough =
-            self.open && self.window.sample_count() >= self.rule.min_samples && now >= self.rule.not_before;
+        let enough = self.open
+            && self.window.sample_count() >= self.rule.samples_wanted(&self.window)
+            && now >= self.rule.not_before;
         enough || now >= self.rule.deadline
     }
 
@@ -268,15 +281,23 @@ impl Observer {
     }
 
     /// Tells the request path when to look again.
-    fn publish(&self, watch: &Watch) {
-        let (samples, not_before) = if self.open {
-            let missing = self.rule.min_samples.saturating_sub(self.window.sample_count());
-            let share = if self.busy_stripes == 1 { missing } else { missing.div_ceil(self.busy_stripes) };
-            (share, self.rule.not_before)
-        } else {
-            (0, self.rule.opens_at)
+    fn publish(&self, sources: Sources<'_>) {
+        let watch = sources.watch;
+        let per_stripe = |samples: u64| {
+            let missing = samples.saturating_sub(self.window.sample_count());
+            if self.busy_stripes == 1 { missing } else { missing.div_ceil(self.busy_stripes) }
         };
-        watch.samples_per_stripe.store(samples, Ordering::Relaxed);
+        let (samples, once_felt, not_before) = if self.open {
+            let rule = &self.rule;
+            let wanted = rule.samples_wanted(&self.window);
+            (per_stripe(wanted), per_stripe(wanted.min(rule.samples_once_felt)), rule.not_before)
+        } else {
+            (0, 0, self.rule.opens_at)
+        };
+        watch.samples_once_felt.store(once_felt, Ordering::Relaxed);
+        // Whoever is refused at a full door tells nobody.
+        let is_full = sources.door.look().in_flight() as usize >= self.limiter.limit();
+        watch.samples_per_stripe.store(if is_full { once_felt } else { samples }, Ordering::Relaxed);
         watch.not_before.store(not_before.nanos(), Ordering::Relaxed);
         watch.deadline.store(self.rule.deadline.nanos(), Ordering::Relaxed);
     }

@@ -146,6 +146,9 @@ impl<C: Clock> Shared<C> {
     pub(super) fn refuse_at_limit(&self, seen: Occupancy, request: &Request) -> Refusal {
         self.stripes.refuse(Refused::at_limit(request.criticality));
         let hint = self.watch.0.hint();
+        if !seen.is_full() {
+            self.watch.0.limit_felt();
+        }
         let is_plain = request.weight <= 1 && !seen.someone_waits();
         let retry_after = if is_plain { hint.for_one() } else { hint.behind_queue(request.weight) };
         Refusal {
@@ -205,6 +208,9 @@ impl<C: Clock> Shared<C> {
         after: Occupancy,
     ) -> Admitted {
         writer.stripe().bank(self.watch.0.generation()).enter(weight, now, after);
+        if after.is_full() {
+            self.watch.0.limit_felt();
+        }
         Admitted::new(now, weight, after.in_flight())
     }
 }

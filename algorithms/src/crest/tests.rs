@@ -141,7 +141,7 @@ impl Pool {
             let free_ns = self.service_ns + self.delay_ns;
             let latency_ns = free_ns.max(in_flight * self.service_ns / self.workers);
             let opened = if rule.extend { self.now } else { self.now.max(rule.opens_at.nanos() as f64) };
-            let lasts = (rule.min_samples as f64 * latency_ns / in_flight)
+            let lasts = (rule.samples_once_felt as f64 * latency_ns / in_flight)
                 .max(2.0 * latency_ns)
                 .max(rule.not_before.nanos() as f64 - opened);
             let closed = (opened + lasts).min(opened.max(rule.deadline.nanos() as f64));

@@ -31,19 +31,6 @@ fn shown(limiter: &mut HillClimbing, answers: impl Fn(usize) -> u64) -> Decision
 }
 
 #[test]
-fn the_amplitude_of_a_wave_is_half_of_its_height_at_its_own_period_and_none_at_another() {
-    let of_period_four: Vec<f64> =
-        (0..16).map(|i| 10.0 + 4.0 * libm::cos(std::f64::consts::TAU * f64::from(i) / 4.0)).collect();
-    let sounds = Tones::of(16, 4).hear(&of_period_four, &[10.0; 16]);
-    let size = |(re, im): (f64, f64)| (re * re + im * im).sqrt();
-    assert!((size(sounds.wave) - 2.0).abs() < 1e-12, "{}", size(sounds.wave));
-    // At 16/5 and 16/3 intervals.
-    assert!(sounds.neighbours.into_iter().all(|neighbour| size(neighbour) < 1e-12));
-    assert!(size(sounds.limit_wave) < 1e-12);
-    assert_eq!((sounds.throughput, sounds.limit), (10.0, 10.0));
-}
-
-#[test]
 fn throughput_in_proportion_to_the_limit_is_a_ratio_of_one_less_the_bias() {
     let mut limiter = limiter(HillClimbingSettings { initial: 50, ..Default::default() });
     let decision = shown(&mut limiter, |limit| 10_000 * limit as u64);
@@ -97,7 +84,7 @@ fn an_interval_in_which_the_limit_was_not_felt_is_passed_over() {
     limiter.update(&tenth(&mut at, 1));
     let unfelt = Window { limit_hits: 0, ..tenth(&mut at, 1_000) };
     assert_eq!(limiter.update(&unfelt).reason, Reason::AppLimited);
-    assert_eq!(limiter.total, 0);
+    assert_eq!(limiter.listener.total, 0);
 }
 
 #[test]

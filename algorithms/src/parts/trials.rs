@@ -50,7 +50,8 @@ impl World {
             self.window.refused += 1;
             self.window.in_flight_area_ns += u128::from(gap) * in_flight as u128;
             self.window.closed = self.now;
-            let enough = self.window.samples().count >= rule.min_samples && self.now >= rule.not_before;
+            let enough = self.window.samples().count >= rule.samples_wanted(&self.window)
+                && self.now >= rule.not_before;
             if enough || self.now >= rule.deadline {
                 limiter.update(&self.window);
                 let rule = limiter.next_window();

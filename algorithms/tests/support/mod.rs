@@ -62,8 +62,8 @@ impl Driver {
         }
         self.is_open = true;
         self.window = self.window.merge(seen);
-        let is_full =
-            self.window.samples().count >= self.rule.min_samples && self.now >= self.rule.not_before;
+        let is_full = self.window.samples().count >= self.rule.samples_wanted(&self.window)
+            && self.now >= self.rule.not_before;
         if !is_full && self.now < self.rule.deadline {
             return None;
         }
