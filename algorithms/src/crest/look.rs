@@ -85,7 +85,7 @@ impl Crest {
     pub(super) fn look(&mut self, window: &Window) -> Option<Look> {
         let answers = window.samples();
         let samples = answers.count as f64;
-        let wanted = self.rule.min_samples;
+        let wanted = self.rule.samples_once_felt;
         if answers.count < wanted.max(1) {
             self.go_on(wanted as f64);
             return None;

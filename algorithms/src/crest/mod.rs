@@ -22,6 +22,8 @@ use crate::{CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, S
 const LEAST_SAMPLES: f64 = 16.0;
 /// but two rounds will do where they hold fewer, down to this.
 const FEWEST_SAMPLES: f64 = 8.0;
+/// At light load nothing is to be decided until the limit is felt, and long looks cost less: up to so many samples.
+const LONGEST_LOOK: f64 = 128.0;
 
 /// Estimates the queue inside the service by Little's law, and holds it small.
 ///
@@ -164,9 +166,15 @@ impl Crest {
         }
         if self.paused(window) {
             self.skipped = true;
-            let samples = if self.mode == Mode::Dip { self.rule.min_samples as f64 } else { LEAST_SAMPLES };
+            let samples =
+                if self.mode == Mode::Dip { self.rule.samples_once_felt as f64 } else { LEAST_SAMPLES };
             self.open_after(1.0, samples);
             return (Reason::ServiceShift, None);
+        }
+        if self.is_long_look() && window.limit_hits > 0 {
+            // A look at light load, until now. From here on it is another.
+            self.open_after(0.0, self.least_samples());
+            return (Reason::Undecided, None);
         }
         let Some(look) = self.look(window) else { return (Reason::Undecided, None) };
         self.skipped = false;
@@ -196,6 +204,16 @@ impl Crest {
         self.rule = WindowRule::samples(libm::ceil(samples.max(1.0)) as u64)
             .opening_at(self.now.plus_nanos((rounds * self.round_ns) as u64))
             .no_later_than(self.deadline());
+    }
+
+    fn is_long_look(&self) -> bool {
+        self.rule.min_samples > self.rule.samples_once_felt
+    }
+
+    /// A new window at once, twice as long as the last look unless the limit is felt.
+    fn look_longer(&mut self, last: &Look) {
+        self.open_after(0.0, self.least_samples());
+        self.rule.min_samples = self.rule.min_samples.max((2.0 * last.samples).min(LONGEST_LOOK) as u64);
     }
 
     /// The same window, until it holds so many samples and its round ends.

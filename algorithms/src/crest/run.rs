@@ -25,6 +25,8 @@ const GROW_BELOW: f64 = 0.5;
 const GROWTH: [f64; 3] = [0.5, 0.75, 1.125];
 /// but by no more than half of itself. After so many times in a row the knee is clearly elsewhere: climb anew.
 const MOST_GROWTH: f64 = 0.5;
+/// The share of the limit up to which load is light: nothing has to be decided soon.
+const LIGHT: f64 = 0.5;
 /// After a small change of the limit, wait this part of a round.
 const SETTLE: f64 = 0.3;
 /// A queue that surely exceeds its headroom by this share of all in flight was not made by a small error of the limit:
@@ -109,6 +111,10 @@ impl Crest {
             Reason::Growing
         } else {
             self.grown = 0;
+            if !look.saturated && look.peak <= LIGHT * self.limit {
+                self.look_longer(look);
+                return Reason::AppLimited;
+            }
             if look.saturated { Reason::Holding } else { Reason::AppLimited }
         };
         self.open_after(if self.limit() == before { 0.0 } else { SETTLE }, self.least_samples());

@@ -169,7 +169,7 @@ impl Crest {
         if self.bracket.accepted > 0.0 {
             self.knee = self.bracket.accepted;
             self.run_from_here(false);
-            self.open_after(0.0, self.least_samples());
+            self.look_longer(look);
             return Reason::AppLimited;
         }
         self.baseline.learn_spread(look.spread, 0.5);
@@ -178,7 +178,7 @@ impl Crest {
         } else {
             self.baseline.add(look.latency_ns, look.samples, self.full_window(look.in_flight));
         }
-        self.open_after(0.0, self.least_samples());
+        self.look_longer(look);
         Reason::AppLimited
     }
 
