@@ -166,6 +166,17 @@ fn a_waiter_who_leaves_makes_way_for_those_behind() {
 }
 
 #[test]
+fn once_the_only_waiter_has_left_a_free_place_is_for_anybody() {
+    let gate = gate(1, 10);
+    let token = gate.try_acquire().unwrap();
+    let mut only = Waiting::on(&gate, 1);
+    assert!(only.poll().is_pending());
+    drop(only);
+    drop(token);
+    drop(gate.try_acquire().unwrap());
+}
+
+#[test]
 fn a_place_assigned_to_one_who_left_goes_to_the_next() {
     let gate = gate(1, 10);
     let token = gate.try_acquire().unwrap();

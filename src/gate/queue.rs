@@ -284,6 +284,8 @@ impl<C: Clock> Shared<C> {
     fn serve(&self, desk: &mut Desk, now: Instant) -> (ToWake, bool) {
         let mut to_wake = ToWake::default();
         if desk.room.is_empty() {
+            // The last one may just have left.
+            self.queue_changed(desk);
             return (to_wake, false);
         }
         while let Some((waiter, reason)) = desk.room.expire(now) {
