@@ -1,15 +1,26 @@
-//! Limit and in flight in one word, so that admission is one atomic step.
+//! Limit, in flight and the state of the door in one word, so that admission is one atomic step.
 
 use std::sync::atomic::Ordering;
 
 use crate::{share::Allowance, sync::AtomicU64};
 
-/// Limit, in flight, and whether anybody waits.
+/// Limit, in flight, whether anybody waits, and whether threads keep places.
+///
+/// A kept place is one that a thread freed and holds ready for its next request ([`super::keep`]): here it counts as in
+/// flight. The door is in one of four states:
+///
+/// - *swept*: no thread keeps a place. So it starts, and so it stays where one thread is at the gate.
+/// - *awaited*: the same, and somebody waits.
+/// - *roomy*: threads may keep places. Less than half of the limit is in flight: whatever changes that changes the state
+///   in the same step.
+/// - *unswept*: threads may no longer keep places, and some still do.
+///
+/// The way round is swept, roomy, unswept, swept; and between swept and awaited to and fro.
 pub(super) struct Door {
     word: AtomicU64,
 }
 
-/// What the door's word said at one moment: from the low end 32 bits in flight, 1 bit somebody waits, 31 bits limit.
+/// What the door's word said at one moment: from the low end 32 bits in flight, 2 bits state, 30 bits limit.
 #[derive(Clone, Copy)]
 pub(super) struct Occupancy(u64);
 
@@ -31,8 +42,13 @@ impl Door {
     }
 
     /// The same, whether or not somebody waits.
-    pub(super) fn enter_past_queue(&self, weight: u32, part: Part) -> Result<Occupancy, Occupancy> {
-        self.step(self.look(), |seen| seen.has_room(weight, part).then(|| seen.with(weight)))
+    pub(super) fn enter_past_queue(
+        &self,
+        weight: u32,
+        part: Part,
+        seen: Occupancy,
+    ) -> Result<Occupancy, Occupancy> {
+        self.step(seen, |seen| seen.has_room(weight, part).then(|| seen.with(weight)))
     }
 
     /// Gives `weight` places back. Tells what the door is like afterwards.
@@ -48,13 +64,36 @@ impl Door {
         self.step(self.look(), change).unwrap_or_else(|unchanged| unchanged)
     }
 
-    /// Whoever frees a place after this sees it.
-    pub(super) fn someone_waits(&self) {
-        self.word.fetch_or(Occupancy::SOMEONE_WAITS, Ordering::AcqRel);
+    /// Whoever frees a place after this sees it. False, and nothing done, while the door is not swept.
+    pub(super) fn someone_waits(&self) -> bool {
+        let wait = |seen: Occupancy| seen.is_swept().then(|| seen.in_state(Occupancy::AWAITED));
+        self.step(self.look(), wait).is_ok()
     }
 
     pub(super) fn nobody_waits(&self) {
-        self.word.fetch_and(!Occupancy::SOMEONE_WAITS, Ordering::AcqRel);
+        // It is as well if nobody did.
+        let _ = self.step(self.look(), |seen| seen.someone_waits().then(|| seen.in_state(Occupancy::SWEPT)));
+    }
+
+    /// Lets threads keep places, if nobody waits and in flight is, and at `most` in flight would be, below half of the
+    /// limit.
+    pub(super) fn make_roomy(&self, most: u64) {
+        // It is as well if the door stays as it is.
+        let _ = self.step(self.look(), |seen| {
+            let fits = !seen.is_half_full() && !seen.is_half_of_limit(most);
+            (seen.state() == Occupancy::SWEPT && fits).then(|| seen.in_state(Occupancy::ROOMY))
+        });
+    }
+
+    /// No thread may keep a place any longer. Tells what the door is like afterwards: unswept or swept.
+    pub(super) fn begin_sweep(&self) -> Occupancy {
+        // A step even where nothing changes: the caller comes after whoever made the door unswept.
+        self.change(Occupancy::unswept)
+    }
+
+    /// Gives back the places that were kept, all that there were. Tells what the door is like afterwards.
+    pub(super) fn end_sweep(&self, kept: u32) -> Occupancy {
+        self.change(|seen| seen.without(kept).in_state(Occupancy::SWEPT))
     }
 
     /// Orders the caller with everybody who enters or leaves: each of them comes either wholly before or after.
@@ -63,6 +102,10 @@ impl Door {
         // fence of its ordering, and for `AcqRel` that is no instruction at all on x86: what the caller reads next would
         // overtake what it wrote before.
         self.word.fetch_add(0, Ordering::SeqCst);
+    }
+
+    fn change(&self, next: impl Fn(Occupancy) -> Occupancy) -> Occupancy {
+        self.step(self.look(), |seen| Some(next(seen))).unwrap_or_else(|seen| seen)
     }
 
     #[inline]
@@ -82,9 +125,13 @@ impl Door {
 }
 
 impl Occupancy {
-    const SOMEONE_WAITS: u64 = 1 << 32;
-    const LIMIT_SHIFT: u32 = 33;
-    pub(super) const GREATEST_LIMIT: usize = (1 << 31) - 1;
+    const STATE: u64 = 3 << 32;
+    const SWEPT: u64 = 0;
+    const AWAITED: u64 = 1 << 32;
+    const UNSWEPT: u64 = 2 << 32;
+    const ROOMY: u64 = 3 << 32;
+    const LIMIT_SHIFT: u32 = 34;
+    pub(super) const GREATEST_LIMIT: usize = (1 << 30) - 1;
 
     #[inline]
     pub(super) fn limit(self) -> usize {
@@ -98,7 +145,25 @@ impl Occupancy {
 
     #[inline]
     pub(super) fn someone_waits(self) -> bool {
-        self.0 & Self::SOMEONE_WAITS != 0
+        self.state() == Self::AWAITED
+    }
+
+    /// Whether threads may keep places.
+    #[inline]
+    pub(super) fn is_roomy(self) -> bool {
+        self.state() == Self::ROOMY
+    }
+
+    /// Whether threads may no longer keep places, and some still do.
+    #[inline]
+    pub(super) fn is_unswept(self) -> bool {
+        self.state() == Self::UNSWEPT
+    }
+
+    /// Whether all that is in flight here is so indeed: no thread keeps a place.
+    #[inline]
+    pub(super) fn is_swept(self) -> bool {
+        self.0 & Self::UNSWEPT == 0
     }
 
     #[inline]
@@ -122,11 +187,46 @@ impl Occupancy {
     /// Only called where there is room, so in flight stays within 32 bits: it is at most the limit, or `weight` alone.
     #[inline]
     fn with(self, weight: u32) -> Self {
-        Self(self.0 + u64::from(weight))
+        Self(self.0 + u64::from(weight)).unswept_if_half_full()
+    }
+
+    /// Of what is in flight.
+    fn without(self, weight: u32) -> Self {
+        Self(self.0 - u64::from(weight))
     }
 
     fn limited_to(self, limit: usize) -> Self {
-        Self(self.0 & ((1 << Self::LIMIT_SHIFT) - 1) | Self::limit_bits(limit))
+        let limited = Self(self.0 & ((1 << Self::LIMIT_SHIFT) - 1) | Self::limit_bits(limit));
+        limited.unswept_if_half_full()
+    }
+
+    #[inline]
+    fn unswept_if_half_full(self) -> Self {
+        if self.is_roomy() && self.is_half_full() { self.unswept() } else { self }
+    }
+
+    /// The same, unless it is swept.
+    fn unswept(self) -> Self {
+        if self.is_swept() { self } else { self.in_state(Self::UNSWEPT) }
+    }
+
+    #[inline]
+    fn is_half_full(self) -> bool {
+        self.is_half_of_limit(u64::from(self.in_flight()))
+    }
+
+    #[inline]
+    fn is_half_of_limit(self, places: u64) -> bool {
+        places.saturating_mul(2) >= self.limit() as u64
+    }
+
+    #[inline]
+    fn state(self) -> u64 {
+        self.0 & Self::STATE
+    }
+
+    fn in_state(self, state: u64) -> Self {
+        Self(self.0 & !Self::STATE | state)
     }
 
     fn limit_bits(limit: usize) -> u64 {
@@ -172,7 +272,7 @@ impl Part {
         match kind {
             Self::ALL_BUT => limit.saturating_sub(number as usize),
             Self::AT_MOST => limit.min(number as usize),
-            // Below 2³¹ · 2²⁰.
+            // Below 2³⁰ · 2²⁰.
             _ => (limit as u64 * number).div_ceil(1_000_000) as usize,
         }
     }
@@ -196,7 +296,78 @@ mod tests {
         ]
     }
 
+    /// What may happen at a door.
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Enter(u32),
+        EnterPastQueue(u32),
+        Leave,
+        SetLimit(usize),
+        SomeoneWaits,
+        NobodyWaits,
+        MakeRoomy(u64),
+        Sweep,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            (1_u32..4).prop_map(Event::Enter),
+            (1_u32..4).prop_map(Event::EnterPastQueue),
+            Just(Event::Leave),
+            (0_usize..20).prop_map(Event::SetLimit),
+            Just(Event::SomeoneWaits),
+            Just(Event::NobodyWaits),
+            (0_u64..12).prop_map(Event::MakeRoomy),
+            Just(Event::Sweep),
+        ]
+    }
+
     proptest! {
+        #[test]
+        fn a_door_is_roomy_only_below_half_of_the_limit_and_awaited_only_when_it_was_swept(
+            events in prop::collection::vec(event(), 1..100),
+        ) {
+            let (door, mut inside) = (Door::new(10), Vec::new());
+            for event in events {
+                let before = door.look();
+                match event {
+                    Event::Enter(weight) => {
+                        let entered = door.enter(weight, Part::ALL, before).is_ok();
+                        prop_assert!(!entered || !before.someone_waits());
+                        inside.extend(entered.then_some(weight));
+                    }
+                    Event::EnterPastQueue(weight) => {
+                        inside.extend(door.enter_past_queue(weight, Part::ALL, before).ok().map(|_| weight));
+                    }
+                    Event::Leave => {
+                        if let Some(weight) = inside.pop() {
+                            door.leave(weight);
+                        }
+                    }
+                    Event::SetLimit(limit) => prop_assert_eq!(door.set_limit(limit).limit(), limit),
+                    Event::SomeoneWaits => prop_assert_eq!(door.someone_waits(), before.is_swept()),
+                    Event::NobodyWaits => door.nobody_waits(),
+                    Event::MakeRoomy(most) => {
+                        door.make_roomy(most);
+                        let is_new = door.look().is_roomy() && !before.is_roomy();
+                        prop_assert!(!is_new || before.is_swept() && 2 * most < before.limit() as u64);
+                    }
+                    Event::Sweep => {
+                        prop_assert!(!door.begin_sweep().is_roomy());
+                        let kept = if before.is_swept() { None } else { inside.pop() };
+                        if !before.is_swept() {
+                            prop_assert!(door.end_sweep(kept.unwrap_or(0)).is_swept());
+                        }
+                        prop_assert_eq!(door.look().someone_waits(), before.someone_waits());
+                    }
+                }
+                let after = door.look();
+                prop_assert_eq!(after.in_flight(), inside.iter().sum::<u32>());
+                prop_assert!(!after.is_roomy() || 2 * (after.in_flight() as usize) < after.limit());
+                prop_assert!(!after.someone_waits() || after.is_swept());
+            }
+        }
+
         #[test]
         fn a_part_of_a_limit_is_what_its_allowance_allows(
             allowance in allowance(), limit in prop_oneof![0_usize..200, 0..=Occupancy::GREATEST_LIMIT],
