@@ -20,7 +20,8 @@ pub(super) struct Door {
     word: AtomicU64,
 }
 
-/// What the door's word said at one moment: from the low end 32 bits in flight, 2 bits state, 30 bits limit.
+/// What the door's word said at one moment: from the low end 32 bits in flight, 3 bits of which
+/// one at most is set, the state, and 29 bits limit.
 #[derive(Clone, Copy)]
 pub(super) struct Occupancy(u64);
 
@@ -34,21 +35,23 @@ impl Door {
         Occupancy(self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes `weight` places if nobody waits and they are free and within `part` of the limit. Tells what the door is
-    /// like afterwards, or what stood against it.
+    /// Takes `weight` places, of a door that was just `seen` to admit them, as long as it `admits` them. Tells what the
+    /// door is like afterwards, or what stood against it.
     #[inline]
-    pub(super) fn enter(&self, weight: u32, part: Part, seen: Occupancy) -> Result<Occupancy, Occupancy> {
-        self.step(seen, |seen| seen.admits(weight, part).then(|| seen.with(weight)))
-    }
-
-    /// The same, whether or not somebody waits.
-    pub(super) fn enter_past_queue(
+    pub(super) fn enter(
         &self,
         weight: u32,
-        part: Part,
-        seen: Occupancy,
+        mut seen: Occupancy,
+        admits: impl Fn(Occupancy) -> bool,
     ) -> Result<Occupancy, Occupancy> {
-        self.step(seen, |seen| seen.has_room(weight, part).then(|| seen.with(weight)))
+        loop {
+            let after = seen.with(weight);
+            match self.replace(seen, after) {
+                Ok(()) => return Ok(after),
+                Err(actual) if admits(actual) => seen = actual,
+                Err(actual) => return Err(actual),
+            }
+        }
     }
 
     /// Gives `weight` places back. Tells what the door is like afterwards.
@@ -81,7 +84,7 @@ impl Door {
         // It is as well if the door stays as it is.
         let _ = self.step(self.look(), |seen| {
             let fits = !seen.is_half_full() && !seen.is_half_of_limit(most);
-            (seen.state() == Occupancy::SWEPT && fits).then(|| seen.in_state(Occupancy::ROOMY))
+            (seen.0 & Occupancy::STATE == Occupancy::SWEPT && fits).then(|| seen.in_state(Occupancy::ROOMY))
         });
     }
 
@@ -108,30 +111,38 @@ impl Door {
         self.step(self.look(), |seen| Some(next(seen))).unwrap_or_else(|seen| seen)
     }
 
-    #[inline]
     fn step(
         &self,
         mut seen: Occupancy,
         next: impl Fn(Occupancy) -> Option<Occupancy>,
     ) -> Result<Occupancy, Occupancy> {
         while let Some(after) = next(seen) {
-            match self.word.compare_exchange_weak(seen.0, after.0, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Ok(after),
-                Err(actual) => seen = Occupancy(actual),
+            match self.replace(seen, after) {
+                Ok(()) => return Ok(after),
+                Err(actual) => seen = actual,
             }
         }
         Err(seen)
     }
+
+    /// Or tells what the door is like, which may be just as it was seen.
+    #[inline]
+    fn replace(&self, seen: Occupancy, after: Occupancy) -> Result<(), Occupancy> {
+        match self.word.compare_exchange_weak(seen.0, after.0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Ok(()),
+            Err(actual) => Err(Occupancy(actual)),
+        }
+    }
 }
 
 impl Occupancy {
-    const STATE: u64 = 3 << 32;
     const SWEPT: u64 = 0;
     const AWAITED: u64 = 1 << 32;
-    const UNSWEPT: u64 = 2 << 32;
-    const ROOMY: u64 = 3 << 32;
-    const LIMIT_SHIFT: u32 = 34;
-    pub(super) const GREATEST_LIMIT: usize = (1 << 30) - 1;
+    const ROOMY: u64 = 1 << 33;
+    const UNSWEPT: u64 = 1 << 34;
+    const STATE: u64 = Self::AWAITED | Self::ROOMY | Self::UNSWEPT;
+    const LIMIT_SHIFT: u32 = 35;
+    pub(super) const GREATEST_LIMIT: usize = (1 << 29) - 1;
 
     #[inline]
     pub(super) fn limit(self) -> usize {
@@ -145,25 +156,25 @@ impl Occupancy {
 
     #[inline]
     pub(super) fn someone_waits(self) -> bool {
-        self.state() == Self::AWAITED
+        self.0 & Self::AWAITED != 0
     }
 
     /// Whether threads may keep places.
     #[inline]
     pub(super) fn is_roomy(self) -> bool {
-        self.state() == Self::ROOMY
+        self.0 & Self::ROOMY != 0
     }
 
     /// Whether threads may no longer keep places, and some still do.
     #[inline]
     pub(super) fn is_unswept(self) -> bool {
-        self.state() == Self::UNSWEPT
+        self.0 & Self::UNSWEPT != 0
     }
 
     /// Whether all that is in flight here is so indeed: no thread keeps a place.
     #[inline]
     pub(super) fn is_swept(self) -> bool {
-        self.0 & Self::UNSWEPT == 0
+        self.0 & (Self::ROOMY | Self::UNSWEPT) == 0
     }
 
     #[inline]
@@ -220,11 +231,6 @@ impl Occupancy {
         places.saturating_mul(2) >= self.limit() as u64
     }
 
-    #[inline]
-    fn state(self) -> u64 {
-        self.0 & Self::STATE
-    }
-
     fn in_state(self, state: u64) -> Self {
         Self(self.0 & !Self::STATE | state)
     }
@@ -272,7 +278,7 @@ impl Part {
         match kind {
             Self::ALL_BUT => limit.saturating_sub(number as usize),
             Self::AT_MOST => limit.min(number as usize),
-            // Below 2³⁰ · 2²⁰.
+            // Below 2²⁹ · 2²⁰.
             _ => (limit as u64 * number).div_ceil(1_000_000) as usize,
         }
     }
@@ -300,7 +306,6 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Event {
         Enter(u32),
-        EnterPastQueue(u32),
         Leave,
         SetLimit(usize),
         SomeoneWaits,
@@ -312,7 +317,6 @@ mod tests {
     fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
             (1_u32..4).prop_map(Event::Enter),
-            (1_u32..4).prop_map(Event::EnterPastQueue),
             Just(Event::Leave),
             (0_usize..20).prop_map(Event::SetLimit),
             Just(Event::SomeoneWaits),
@@ -332,12 +336,10 @@ mod tests {
                 let before = door.look();
                 match event {
                     Event::Enter(weight) => {
-                        let entered = door.enter(weight, Part::ALL, before).is_ok();
-                        prop_assert!(!entered || !before.someone_waits());
-                        inside.extend(entered.then_some(weight));
-                    }
-                    Event::EnterPastQueue(weight) => {
-                        inside.extend(door.enter_past_queue(weight, Part::ALL, before).ok().map(|_| weight));
+                        if before.has_room(weight, Part::ALL) {
+                            prop_assert!(door.enter(weight, before, |_| true).is_ok());
+                            inside.push(weight);
+                        }
                     }
                     Event::Leave => {
                         if let Some(weight) = inside.pop() {

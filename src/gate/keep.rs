@@ -4,53 +4,47 @@
 //! there. In the door's word the place stays counted, so nobody is let in beyond the limit; and whoever finds no room
 //! there has all that is kept taken back before he believes it. Why no place is lost: [`Shared`].
 
-use super::{
-    door::{Door, Occupancy, Part},
-    shared::Shared,
-    stripes::Writer,
-};
+use super::{door::Occupancy, shared::Shared, stripes::Writer};
 use crate::sync::{MutexGuard, lock, try_lock};
 
 impl<C> Shared<C> {
-    /// Takes `weight` places if nobody waits and they are free and within `part` of the limit. Tells what the door is
-    /// like afterwards, or what stood against it.
+    /// What the door is like, for one who is let in if it `admits` him. If it does not, no thread keeps a place either.
+    #[inline(always)]
+    pub(super) fn look_whether(&self, admits: impl Fn(Occupancy) -> bool) -> Result<Occupancy, Occupancy> {
+        let seen = self.door.0.look();
+        if admits(seen) { Ok(seen) } else { self.look_closer(seen, admits) }
+    }
+
+    /// Takes `weight` places, of a door that was just `seen` to admit them, as long as it `admits` them. Tells what the
+    /// door is like afterwards, or what stood against it.
     #[inline(always)]
     pub(super) fn enter(
         &self,
-        writer: &Writer<'_>,
         weight: u32,
-        part: Part,
-        seen: Occupancy,
+        mut seen: Occupancy,
+        admits: impl Fn(Occupancy) -> bool,
     ) -> Result<Occupancy, Occupancy> {
-        if seen.is_roomy() && weight == 1 && part == Part::ALL && writer.take_kept() {
-            return Ok(seen);
+        loop {
+            match self.door.0.enter(weight, seen, &admits) {
+                Ok(after) if after.is_unswept() => return Ok(self.tidy(after)),
+                Ok(after) => return Ok(after),
+                Err(stands) => seen = self.look_closer(stands, &admits)?,
+            }
         }
-        self.through_door(seen, |door, seen| door.enter(weight, part, seen))
     }
 
-    /// The same, whether or not somebody waits.
-    pub(super) fn enter_past_queue(&self, weight: u32, part: Part) -> Result<Occupancy, Occupancy> {
-        self.through_door(self.door.0.look(), |door, seen| door.enter_past_queue(weight, part, seen))
-    }
-
-    /// Gives `weight` places back, or keeps the one if it `may_be_kept`. Tells whether somebody waits.
+    /// Gives `weight` places back, or keeps the one if it `may_be_kept`. Tells what the door is like afterwards.
     #[inline(always)]
-    pub(super) fn leave(&self, writer: &Writer<'_>, weight: u32, may_be_kept: bool) -> bool {
-        if self.door.0.look().is_roomy() && weight == 1 && may_be_kept && writer.keep() {
+    pub(super) fn leave(&self, writer: &Writer<'_>, weight: u32, may_be_kept: bool) -> Occupancy {
+        let seen = self.door.0.look();
+        if seen.is_roomy() && weight == 1 && may_be_kept && writer.keep() {
             // Whoever made the door tight meanwhile may have been here before the place was.
             let keeps = self.door.0.look().is_roomy() || !writer.take_kept();
             if keeps {
-                return false;
+                return seen;
             }
         }
-        self.door.0.leave(weight).someone_waits()
-    }
-
-    /// What the door is like, for one who looks for `weight` places within `part` of the limit. If there is no room,
-    /// nobody keeps a place either.
-    pub(super) fn look_for_room(&self, weight: u32, part: Part) -> Occupancy {
-        let seen = self.door.0.look();
-        if seen.is_swept() || seen.has_room(weight, part) { seen } else { self.sweep() }
+        self.door.0.leave(weight)
     }
 
     /// Whoever frees a place after this sees that somebody waits.
@@ -100,17 +94,15 @@ impl<C> Shared<C> {
     }
 
     #[inline(always)]
-    fn through_door(
+    fn look_closer(
         &self,
-        mut seen: Occupancy,
-        enter: impl Fn(&Door, Occupancy) -> Result<Occupancy, Occupancy>,
+        seen: Occupancy,
+        admits: impl Fn(Occupancy) -> bool,
     ) -> Result<Occupancy, Occupancy> {
-        loop {
-            match enter(&self.door.0, seen) {
-                Ok(after) if after.is_unswept() => return Ok(self.tidy(after)),
-                Err(stands) if !stands.is_swept() => seen = self.sweep(),
-                done => return done,
-            }
+        if seen.is_swept() {
+            return Err(seen);
         }
+        let swept = self.sweep();
+        if admits(swept) { Ok(swept) } else { Err(swept) }
     }
 }

@@ -43,7 +43,7 @@ use crate::{Clock, GateConfig, Refusal, Request, SystemClock};
 ///
 /// In flight never exceeds the limit, but for a single request that weighs more than the limit and runs alone, and for
 /// what was in flight already when the limit was lowered: that drains, and nobody is admitted until there is room
-/// again. A limit above 2³⁰ − 1 counts as that.
+/// again. A limit above 2²⁹ − 1 counts as that.
 ///
 /// # Memory ordering
 ///
@@ -178,7 +178,7 @@ impl<C: Clock> Gate<C> {
         self.shared.config()
     }
 
-    /// Requests that may be in flight. At most 2³⁰ − 1.
+    /// Requests that may be in flight. At most 2²⁹ − 1.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.shared.occupancy().limit()

@@ -392,11 +392,13 @@ impl<C: Clock> Shared<C> {
         again: bool,
     ) -> Result<Places, Obstacle> {
         let weight = request.weight.max(1);
-        let seen = self.look_for_room(weight, part);
+        let has_room = |seen: Occupancy| seen.has_room(weight, part);
+        let looked = self.look_whether(has_room);
+        let (Ok(seen) | Err(seen)) = looked;
         if self.rules.0.flags().has(Flags::PAUSED) {
             return Err(Obstacle::new(RefusalReason::LimitReached, seen));
         }
-        if again && !seen.has_room(weight, part) {
+        if again && looked.is_err() {
             return Err(Obstacle::of_room(request, part, seen));
         }
         let account = classes.enter(request, seen, now, again).map_err(|obstacle| {
@@ -408,7 +410,7 @@ impl<C: Clock> Shared<C> {
             };
             Obstacle { reason, retry_after: obstacle.retry_after, seen }
         })?;
-        match self.enter_past_queue(weight, part) {
+        match looked.and_then(|seen| self.enter(weight, seen, has_room)) {
             Ok(after) => Ok(Places { weight, after, account }),
             Err(seen) => {
                 classes.take_back(account, weight, now);

@@ -138,16 +138,19 @@ impl<C: Clock> Shared<C> {
     #[inline(always)]
     pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
         let weight = request.weight.max(1);
-        let seen = self.door.0.look();
-        if !seen.admits(weight, part) && seen.is_swept() {
-            return Err(Stopped::Full(seen));
-        }
+        let admits = |seen: Occupancy| seen.admits(weight, part);
+        let seen = self.look_whether(admits).map_err(Stopped::Full)?;
         let now = self.clock.now();
         if request.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Stopped::Late(seen));
         }
         let writer = self.stripes.writer(self.stripes.own());
-        let after = self.enter(&writer, weight, part, seen).map_err(Stopped::Full)?;
+        let may_be_kept = weight == 1 && part == Part::ALL;
+        let after = if seen.is_roomy() && may_be_kept && writer.take_kept() {
+            seen
+        } else {
+            self.enter(weight, seen, admits).map_err(Stopped::Full)?
+        };
         let admitted = self.note_entry(&writer, weight, now, after);
         drop(writer);
         if self.watch.0.deadline_passed(now) {
@@ -200,12 +203,12 @@ impl<C: Clock> Shared<C> {
             return;
         }
         let writer = self.stripes.writer(self.stripes.own());
-        let someone_waits = self.leave(&writer, admitted.weight(), entry.account.is_none());
+        let after = self.leave(&writer, admitted.weight(), entry.account.is_none());
         let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
         let bank = writer.stripe().bank(self.watch.0.generation());
         let samples = bank.leave(admitted, now, outcome, silence_ns);
         drop(writer);
-        if someone_waits || !entry.account.is_none() {
+        if after.someone_waits() || !entry.account.is_none() {
             self.place_is_free(admitted.weight(), entry.account, now);
         }
         if self.watch.0.is_due(samples, now) {
