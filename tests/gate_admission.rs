@@ -66,8 +66,8 @@ fn a_limit_of_zero_admits_nobody_and_a_limit_beyond_all_bounds_is_the_greatest_t
     assert!(closed.try_acquire().is_err());
     assert!(closed.try_acquire_many(5).is_err());
     let open = Gate::new(Bare(usize::MAX));
-    assert_eq!(open.limit(), (1 << 31) - 1);
-    let token = open.try_acquire_many((1 << 31) - 2).unwrap();
+    assert_eq!(open.limit(), (1 << 29) - 1);
+    let token = open.try_acquire_many((1 << 29) - 2).unwrap();
     let other = open.try_acquire().unwrap();
     assert!(open.try_acquire().is_err());
     drop((token, other));
@@ -163,6 +163,17 @@ fn a_waiter_who_leaves_makes_way_for_those_behind() {
     drop(light.ready().unwrap());
     drop(lighter.ready().unwrap());
     assert_eq!(gate.in_flight(), 2);
+}
+
+#[test]
+fn once_the_only_waiter_has_left_a_free_place_is_for_anybody() {
+    let gate = gate(1, 10);
+    let token = gate.try_acquire().unwrap();
+    let mut only = Waiting::on(&gate, 1);
+    assert!(only.poll().is_pending());
+    drop(only);
+    drop(token);
+    drop(gate.try_acquire().unwrap());
 }
 
 #[test]

@@ -98,6 +98,56 @@ fn a_limit_that_swings_keeps_nobody_out_and_lets_nobody_in_beyond_the_greatest()
 }
 
 #[test]
+fn a_gate_that_is_now_nearly_empty_and_now_full_lets_in_exactly_its_limit() {
+    // Each with one token the threads keep below half of it.
+    let limit = 32;
+    let (gate, ledger) = waiting_gate(limit, 4);
+    let inside = AtomicUsize::new(0);
+    let counted = on_all_threads(|mut visitor| {
+        let mut counts = Counts::default();
+        for _ in 0..VISITS {
+            // Mostly one: then threads keep the places that they free.
+            let wanted = if visitor.one_of(64) == 0 { 1 + visitor.one_of(12) } else { 1 };
+            let mut tokens = Vec::new();
+            for _ in 0..wanted {
+                let weight = if visitor.one_of(50) == 0 { 20 } else { 1 };
+                let request = Request::DEFAULT.weighing(weight);
+                let answer = if visitor.one_of(8) == 0 {
+                    poll_once(&gate, request)
+                } else {
+                    Some(gate.try_acquire_owned(&request))
+                };
+                match answer {
+                    Some(Ok(token)) => {
+                        let most = inside.fetch_add(weight as usize, Ordering::SeqCst) + weight as usize;
+                        assert!(most <= limit, "{most} inside");
+                        assert!(gate.in_flight() <= limit);
+                        tokens.push((weight as usize, token));
+                    }
+                    Some(Err(_)) => counts.refused += 1,
+                    None => {}
+                }
+            }
+            for (weight, token) in tokens {
+                inside.fetch_sub(weight, Ordering::SeqCst);
+                counts.release(token, visitor.outcome());
+            }
+        }
+        counts
+    });
+    assert_eq!((gate.in_flight(), gate.waiting()), (0, 0));
+    // Whatever was kept is found by one who needs it all.
+    drop(gate.try_acquire_many(limit as u32).unwrap());
+    let shown = ledger.read(&gate);
+    assert_eq!(shown.successes.count, counted.successes);
+    assert_eq!(shown.overloads.count, counted.overloads);
+    assert_eq!(shown.failures.count, counted.failures);
+    assert_eq!(shown.refused, counted.refused);
+    assert!(shown.cancelled > counted.cancelled);
+    assert!(counted.refused > 0);
+}
+
+#[test]
 fn the_integral_of_in_flight_is_the_sum_of_all_latencies() {
     let clock = ManualClock::new();
     let end = Instant::from_nanos(u64::MAX / 2);

@@ -34,7 +34,8 @@ impl Admitted {
         self.weight
     }
 
-    /// What was in flight then, this one counted.
+    /// What was in flight then, this one counted. While threads may keep places, so are those that they keep: in all
+    /// less than half of the limit, so no limiter that asks whether half of it was in use is misled.
     #[inline]
     pub(super) fn in_flight(self) -> u32 {
         self.in_flight

@@ -168,7 +168,7 @@ impl<C: Clock> GateBuilder<C> {
     }
 
     /// How many threads note what they observe each in a stripe of its own, without a thought for the others; more
-    /// threads than that take turns at two further ones. A stripe takes 512 bytes. Default: twice the machine's
+    /// threads than that take turns at two further ones. A stripe takes 640 bytes. Default: twice the machine's
     /// processors, at most 64.
     pub const fn stripes(mut self, stripes: usize) -> Self {
         self.stripes = stripes;

@@ -1,15 +1,27 @@
-//! Limit and in flight in one word, so that admission is one atomic step.
+//! Limit, in flight and the state of the door in one word, so that admission is one atomic step.
 
 use std::sync::atomic::Ordering;
 
 use crate::{share::Allowance, sync::AtomicU64};
 
-/// Limit, in flight, and whether anybody waits.
+/// Limit, in flight, whether anybody waits, and whether threads keep places.
+///
+/// A kept place is one that a thread freed and holds ready for its next request ([`super::keep`]): here it counts as in
+/// flight. The door is in one of four states:
+///
+/// - *swept*: no thread keeps a place. So it starts, and so it stays where one thread is at the gate.
+/// - *awaited*: the same, and somebody waits.
+/// - *roomy*: threads may keep places. Less than half of the limit is in flight: whatever changes that changes the state
+///   in the same step.
+/// - *unswept*: threads may no longer keep places, and some still do.
+///
+/// The way round is swept, roomy, unswept, swept; and between swept and awaited to and fro.
 pub(super) struct Door {
     word: AtomicU64,
 }
 
-/// What the door's word said at one moment: from the low end 32 bits in flight, 1 bit somebody waits, 31 bits limit.
+/// What the door's word said at one moment: from the low end 32 bits in flight, 3 bits of which
+/// one at most is set, the state, and 29 bits limit.
 #[derive(Clone, Copy)]
 pub(super) struct Occupancy(u64);
 
@@ -23,16 +35,23 @@ impl Door {
         Occupancy(self.word.load(Ordering::Relaxed))
     }
 
-    /// Takes `weight` places if nobody waits and they are free and within `part` of the limit. Tells what the door is
-    /// like afterwards, or what stood against it.
+    /// Takes `weight` places, of a door that was just `seen` to admit them, as long as it `admits` them. Tells what the
+    /// door is like afterwards, or what stood against it.
     #[inline]
-    pub(super) fn enter(&self, weight: u32, part: Part, seen: Occupancy) -> Result<Occupancy, Occupancy> {
-        self.step(seen, |seen| seen.admits(weight, part).then(|| seen.with(weight)))
-    }
-
-    /// The same, whether or not somebody waits.
-    pub(super) fn enter_past_queue(&self, weight: u32, part: Part) -> Result<Occupancy, Occupancy> {
-        self.step(self.look(), |seen| seen.has_room(weight, part).then(|| seen.with(weight)))
+    pub(super) fn enter(
+        &self,
+        weight: u32,
+        mut seen: Occupancy,
+        admits: impl Fn(Occupancy) -> bool,
+    ) -> Result<Occupancy, Occupancy> {
+        loop {
+            let after = seen.with(weight);
+            match self.replace(seen, after) {
+                Ok(()) => return Ok(after),
+                Err(actual) if admits(actual) => seen = actual,
+                Err(actual) => return Err(actual),
+            }
+        }
     }
 
     /// Gives `weight` places back. Tells what the door is like afterwards.
@@ -48,13 +67,36 @@ impl Door {
         self.step(self.look(), change).unwrap_or_else(|unchanged| unchanged)
     }
 
-    /// Whoever frees a place after this sees it.
-    pub(super) fn someone_waits(&self) {
-        self.word.fetch_or(Occupancy::SOMEONE_WAITS, Ordering::AcqRel);
+    /// Whoever frees a place after this sees it. False, and nothing done, while the door is not swept.
+    pub(super) fn someone_waits(&self) -> bool {
+        let wait = |seen: Occupancy| seen.is_swept().then(|| seen.in_state(Occupancy::AWAITED));
+        self.step(self.look(), wait).is_ok()
     }
 
     pub(super) fn nobody_waits(&self) {
-        self.word.fetch_and(!Occupancy::SOMEONE_WAITS, Ordering::AcqRel);
+        // It is as well if nobody did.
+        let _ = self.step(self.look(), |seen| seen.someone_waits().then(|| seen.in_state(Occupancy::SWEPT)));
+    }
+
+    /// Lets threads keep places, if nobody waits and in flight is, and at `most` in flight would be, below half of the
+    /// limit.
+    pub(super) fn make_roomy(&self, most: u64) {
+        // It is as well if the door stays as it is.
+        let _ = self.step(self.look(), |seen| {
+            let fits = !seen.is_half_full() && !seen.is_half_of_limit(most);
+            (seen.0 & Occupancy::STATE == Occupancy::SWEPT && fits).then(|| seen.in_state(Occupancy::ROOMY))
+        });
+    }
+
+    /// No thread may keep a place any longer. Tells what the door is like afterwards: unswept or swept.
+    pub(super) fn begin_sweep(&self) -> Occupancy {
+        // A step even where nothing changes: the caller comes after whoever made the door unswept.
+        self.change(Occupancy::unswept)
+    }
+
+    /// Gives back the places that were kept, all that there were. Tells what the door is like afterwards.
+    pub(super) fn end_sweep(&self, kept: u32) -> Occupancy {
+        self.change(|seen| seen.without(kept).in_state(Occupancy::SWEPT))
     }
 
     /// Orders the caller with everybody who enters or leaves: each of them comes either wholly before or after.
@@ -65,26 +107,42 @@ impl Door {
         self.word.fetch_add(0, Ordering::SeqCst);
     }
 
-    #[inline]
+    fn change(&self, next: impl Fn(Occupancy) -> Occupancy) -> Occupancy {
+        self.step(self.look(), |seen| Some(next(seen))).unwrap_or_else(|seen| seen)
+    }
+
     fn step(
         &self,
         mut seen: Occupancy,
         next: impl Fn(Occupancy) -> Option<Occupancy>,
     ) -> Result<Occupancy, Occupancy> {
         while let Some(after) = next(seen) {
-            match self.word.compare_exchange_weak(seen.0, after.0, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Ok(after),
-                Err(actual) => seen = Occupancy(actual),
+            match self.replace(seen, after) {
+                Ok(()) => return Ok(after),
+                Err(actual) => seen = actual,
             }
         }
         Err(seen)
     }
+
+    /// Or tells what the door is like, which may be just as it was seen.
+    #[inline]
+    fn replace(&self, seen: Occupancy, after: Occupancy) -> Result<(), Occupancy> {
+        match self.word.compare_exchange_weak(seen.0, after.0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Ok(()),
+            Err(actual) => Err(Occupancy(actual)),
+        }
+    }
 }
 
 impl Occupancy {
-    const SOMEONE_WAITS: u64 = 1 << 32;
-    const LIMIT_SHIFT: u32 = 33;
-    pub(super) const GREATEST_LIMIT: usize = (1 << 31) - 1;
+    const SWEPT: u64 = 0;
+    const AWAITED: u64 = 1 << 32;
+    const ROOMY: u64 = 1 << 33;
+    const UNSWEPT: u64 = 1 << 34;
+    const STATE: u64 = Self::AWAITED | Self::ROOMY | Self::UNSWEPT;
+    const LIMIT_SHIFT: u32 = 35;
+    pub(super) const GREATEST_LIMIT: usize = (1 << 29) - 1;
 
     #[inline]
     pub(super) fn limit(self) -> usize {
@@ -98,7 +156,25 @@ impl Occupancy {
 
     #[inline]
     pub(super) fn someone_waits(self) -> bool {
-        self.0 & Self::SOMEONE_WAITS != 0
+        self.0 & Self::AWAITED != 0
+    }
+
+    /// Whether threads may keep places.
+    #[inline]
+    pub(super) fn is_roomy(self) -> bool {
+        self.0 & Self::ROOMY != 0
+    }
+
+    /// Whether threads may no longer keep places, and some still do.
+    #[inline]
+    pub(super) fn is_unswept(self) -> bool {
+        self.0 & Self::UNSWEPT != 0
+    }
+
+    /// Whether all that is in flight here is so indeed: no thread keeps a place.
+    #[inline]
+    pub(super) fn is_swept(self) -> bool {
+        self.0 & (Self::ROOMY | Self::UNSWEPT) == 0
     }
 
     #[inline]
@@ -122,11 +198,41 @@ impl Occupancy {
     /// Only called where there is room, so in flight stays within 32 bits: it is at most the limit, or `weight` alone.
     #[inline]
     fn with(self, weight: u32) -> Self {
-        Self(self.0 + u64::from(weight))
+        Self(self.0 + u64::from(weight)).unswept_if_half_full()
+    }
+
+    /// Of what is in flight.
+    fn without(self, weight: u32) -> Self {
+        Self(self.0 - u64::from(weight))
     }
 
     fn limited_to(self, limit: usize) -> Self {
-        Self(self.0 & ((1 << Self::LIMIT_SHIFT) - 1) | Self::limit_bits(limit))
+        let limited = Self(self.0 & ((1 << Self::LIMIT_SHIFT) - 1) | Self::limit_bits(limit));
+        limited.unswept_if_half_full()
+    }
+
+    #[inline]
+    fn unswept_if_half_full(self) -> Self {
+        if self.is_roomy() && self.is_half_full() { self.unswept() } else { self }
+    }
+
+    /// The same, unless it is swept.
+    fn unswept(self) -> Self {
+        if self.is_swept() { self } else { self.in_state(Self::UNSWEPT) }
+    }
+
+    #[inline]
+    fn is_half_full(self) -> bool {
+        self.is_half_of_limit(u64::from(self.in_flight()))
+    }
+
+    #[inline]
+    fn is_half_of_limit(self, places: u64) -> bool {
+        places.saturating_mul(2) >= self.limit() as u64
+    }
+
+    fn in_state(self, state: u64) -> Self {
+        Self(self.0 & !Self::STATE | state)
     }
 
     fn limit_bits(limit: usize) -> u64 {
@@ -172,7 +278,7 @@ impl Part {
         match kind {
             Self::ALL_BUT => limit.saturating_sub(number as usize),
             Self::AT_MOST => limit.min(number as usize),
-            // Below 2³¹ · 2²⁰.
+            // Below 2²⁹ · 2²⁰.
             _ => (limit as u64 * number).div_ceil(1_000_000) as usize,
         }
     }
@@ -196,7 +302,74 @@ mod tests {
         ]
     }
 
+    /// What may happen at a door.
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Enter(u32),
+        Leave,
+        SetLimit(usize),
+        SomeoneWaits,
+        NobodyWaits,
+        MakeRoomy(u64),
+        Sweep,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            (1_u32..4).prop_map(Event::Enter),
+            Just(Event::Leave),
+            (0_usize..20).prop_map(Event::SetLimit),
+            Just(Event::SomeoneWaits),
+            Just(Event::NobodyWaits),
+            (0_u64..12).prop_map(Event::MakeRoomy),
+            Just(Event::Sweep),
+        ]
+    }
+
     proptest! {
+        #[test]
+        fn a_door_is_roomy_only_below_half_of_the_limit_and_awaited_only_when_it_was_swept(
+            events in prop::collection::vec(event(), 1..100),
+        ) {
+            let (door, mut inside) = (Door::new(10), Vec::new());
+            for event in events {
+                let before = door.look();
+                match event {
+                    Event::Enter(weight) => {
+                        if before.has_room(weight, Part::ALL) {
+                            prop_assert!(door.enter(weight, before, |_| true).is_ok());
+                            inside.push(weight);
+                        }
+                    }
+                    Event::Leave => {
+                        if let Some(weight) = inside.pop() {
+                            door.leave(weight);
+                        }
+                    }
+                    Event::SetLimit(limit) => prop_assert_eq!(door.set_limit(limit).limit(), limit),
+                    Event::SomeoneWaits => prop_assert_eq!(door.someone_waits(), before.is_swept()),
+                    Event::NobodyWaits => door.nobody_waits(),
+                    Event::MakeRoomy(most) => {
+                        door.make_roomy(most);
+                        let is_new = door.look().is_roomy() && !before.is_roomy();
+                        prop_assert!(!is_new || before.is_swept() && 2 * most < before.limit() as u64);
+                    }
+                    Event::Sweep => {
+                        prop_assert!(!door.begin_sweep().is_roomy());
+                        let kept = if before.is_swept() { None } else { inside.pop() };
+                        if !before.is_swept() {
+                            prop_assert!(door.end_sweep(kept.unwrap_or(0)).is_swept());
+                        }
+                        prop_assert_eq!(door.look().someone_waits(), before.someone_waits());
+                    }
+                }
+                let after = door.look();
+                prop_assert_eq!(after.in_flight(), inside.iter().sum::<u32>());
+                prop_assert!(!after.is_roomy() || 2 * (after.in_flight() as usize) < after.limit());
+                prop_assert!(!after.someone_waits() || after.is_swept());
+            }
+        }
+
         #[test]
         fn a_part_of_a_limit_is_what_its_allowance_allows(
             allowance in allowance(), limit in prop_oneof![0_usize..200, 0..=Occupancy::GREATEST_LIMIT],

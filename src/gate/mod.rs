@@ -7,6 +7,7 @@ mod classes;
 mod desk;
 mod door;
 mod hint;
+mod keep;
 mod observer;
 mod queue;
 mod reconfigure;
@@ -42,17 +43,19 @@ use crate::{Clock, GateConfig, Refusal, Request, SystemClock};
 ///
 /// In flight never exceeds the limit, but for a single request that weighs more than the limit and runs alone, and for
 /// what was in flight already when the limit was lowered: that drains, and nobody is admitted until there is room
-/// again. A limit above 2³¹ − 1 counts as that.
+/// again. A limit above 2²⁹ − 1 counts as that.
 ///
 /// # Memory ordering
 ///
-/// Admissions, releases and changes of the limit happen in one order, on which all threads agree. What a thread did
-/// before it released a token happens before what another does after an admission that came later in this order: with a
-/// limit of 1, a gate orders as a mutex does. A refusal orders nothing: it may rest on what the gate was like a moment
-/// ago, as may [`Gate::limit`] and [`Gate::in_flight`].
+/// What a thread did before it released a token happens before what another does after an admission that this made
+/// possible: with a limit of 1, a gate orders as a mutex does. While less than half of the limit is in flight, a thread
+/// may keep the place that it frees for its own next request, which orders nothing with others. A refusal orders nothing:
+/// it may rest on what the gate was like a moment ago, as may [`Gate::limit`] and [`Gate::in_flight`]; the latter counts
+/// no place that is only kept.
 ///
-/// No lock is taken and nothing is allocated on the way in or out while nobody waits. The limiter runs on the thread
-/// whose release closes a window, after its place was freed; other threads go on meanwhile.
+/// On the way in or out nothing is allocated while nobody waits, and no lock is taken but one: after threads kept places,
+/// the first to need them back takes them all under a lock, for which only those wait who find no room otherwise. The
+/// limiter runs on the thread whose release closes a window, after its place was freed; other threads go on meanwhile.
 pub struct Gate<C: Clock = SystemClock> {
     shared: Arc<Shared<C>>,
 }
@@ -175,7 +178,7 @@ impl<C: Clock> Gate<C> {
         self.shared.config()
     }
 
-    /// Requests that may be in flight. At most 2³¹ − 1.
+    /// Requests that may be in flight. At most 2²⁹ − 1.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.shared.occupancy().limit()
@@ -184,7 +187,7 @@ impl<C: Clock> Gate<C> {
     /// Requests in flight, by weight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.shared.occupancy().in_flight() as usize
+        self.shared.in_flight(self.shared.occupancy())
     }
 
     /// Requests that wait to be admitted.

@@ -52,7 +52,7 @@ impl Watch {
         }
     }
 
-    /// Which bank is written. Meaningful to whoever has passed the door.
+    /// Which bank is written. Meaningful to whoever has passed the door, or taken or kept a place in his stripe.
     #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -111,6 +111,8 @@ pub(super) struct Observer {
     rule: WindowRule,
     /// What was collected of the window so far.
     window: Window,
+    /// The largest in flight of the last window that closed.
+    peak: u64,
     /// Everything from before that window.
     earlier: Totals,
     admitted: u64,
@@ -136,6 +138,7 @@ impl Observer {
             rule: limiter.next_window(),
             limiter,
             window: Window::EMPTY,
+            peak: 0,
             earlier: Totals::since(now),
             admitted: 0,
             departures: Departures { since: now, left: 0 },
@@ -157,6 +160,11 @@ impl Observer {
 
     pub(super) fn limit(&self) -> usize {
         self.limiter.limit()
+    }
+
+    /// The largest in flight of the last window that closed.
+    pub(super) fn peak(&self) -> u64 {
+        self.peak
     }
 
     pub(super) fn limiter_state(&self) -> State {
@@ -236,6 +244,7 @@ impl Observer {
         let area = self.integral.at(now);
         // Below zero only on a clock that stepped back.
         self.window.in_flight_area_ns = u128::try_from(area - self.area_at_opening).unwrap_or(0);
+        self.peak = self.window.max_in_flight;
         let previous_limit = self.limiter.limit();
         let decision = self.limiter.update(&self.window);
         self.rule = self.limiter.next_window();
@@ -302,7 +311,7 @@ impl Observer {
         watch.deadline.store(self.rule.deadline.nanos(), Ordering::Relaxed);
     }
 
-    /// Adds up what the stripes hold: everything of everybody who passed the door before, except of the rare writer
+    /// Adds up what the stripes hold: everything of everybody who came or went before, except of the rare writer
     /// who takes too long; his is added next time. False, and nothing done, while such a one is still at it.
     fn collect(&mut self, sources: Sources<'_>) -> bool {
         if self.any_late && !self.collect_late(sources.stripes) {
@@ -342,6 +351,7 @@ impl Observer {
         sources.door.line_up();
         let mut busy_stripes = 0;
         for (place, stripe) in sources.stripes.used() {
+            stripe.line_up();
             let (seen, turns) = (&mut self.seen[place], stripe.turns());
             if seen.is_all_of(turns) {
                 continue;

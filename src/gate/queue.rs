@@ -141,6 +141,7 @@ impl<C: Clock> Shared<C> {
     pub(super) fn pause(&self) {
         let _config = lock(&self.config);
         self.rules.0.set_paused(true);
+        self.keep_no_places();
     }
 
     pub(super) fn resume(&self) {
@@ -231,7 +232,7 @@ impl<C: Clock> Shared<C> {
                     to_wake.0.push(self.turn_away(&mut desk, displaced, RefusalReason::Displaced, now));
                 }
                 let expires = desk.room.leaves_by(joined.ticket);
-                self.door.0.someone_waits();
+                self.raise_flag();
                 // Once more, now that whoever frees a place sees the flag.
                 to_wake.0.extend(self.serve(&mut desk, now).0.0);
                 match desk.take_settled(joined.ticket) {
@@ -284,6 +285,8 @@ impl<C: Clock> Shared<C> {
     fn serve(&self, desk: &mut Desk, now: Instant) -> (ToWake, bool) {
         let mut to_wake = ToWake::default();
         if desk.room.is_empty() {
+            // The last one may just have left.
+            self.queue_changed(desk);
             return (to_wake, false);
         }
         while let Some((waiter, reason)) = desk.room.expire(now) {
@@ -362,8 +365,7 @@ impl<C: Clock> Shared<C> {
         self.tallies.refused.count(reason, waiter.request.criticality);
         let seen = self.door.0.look();
         let retry_after = if reason.forbids_retry() { None } else { desk.room.hint(&waiter.request, now) };
-        let refusal =
-            Refusal { reason, limit: seen.limit(), in_flight: seen.in_flight() as usize, retry_after };
+        let refusal = Refusal { reason, limit: seen.limit(), in_flight: self.in_flight(seen), retry_after };
         desk.settle(waiter.ticket, Err(refusal));
         waiter.payload.waker
     }
@@ -389,11 +391,14 @@ impl<C: Clock> Shared<C> {
         now: Instant,
         again: bool,
     ) -> Result<Places, Obstacle> {
-        let (weight, seen) = (request.weight.max(1), self.door.0.look());
+        let weight = request.weight.max(1);
+        let has_room = |seen: Occupancy| seen.has_room(weight, part);
+        let looked = self.look_whether(has_room);
+        let (Ok(seen) | Err(seen)) = looked;
         if self.rules.0.flags().has(Flags::PAUSED) {
             return Err(Obstacle::new(RefusalReason::LimitReached, seen));
         }
-        if again && !seen.has_room(weight, part) {
+        if again && looked.is_err() {
             return Err(Obstacle::of_room(request, part, seen));
         }
         let account = classes.enter(request, seen, now, again).map_err(|obstacle| {
@@ -405,7 +410,7 @@ impl<C: Clock> Shared<C> {
             };
             Obstacle { reason, retry_after: obstacle.retry_after, seen }
         })?;
-        match self.door.0.enter_past_queue(weight, part) {
+        match looked.and_then(|seen| self.enter(weight, seen, has_room)) {
             Ok(after) => Ok(Places { weight, after, account }),
             Err(seen) => {
                 classes.take_back(account, weight, now);
@@ -473,7 +478,7 @@ impl<C: Clock> Shared<C> {
         Refusal {
             reason,
             limit: seen.limit(),
-            in_flight: seen.in_flight() as usize,
+            in_flight: self.in_flight(seen),
             retry_after: retry_after.or_else(hint),
         }
     }

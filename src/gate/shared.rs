@@ -24,42 +24,54 @@ use crate::{
 
 /// # How it is put together
 ///
-/// - `door`: limit, in flight and "somebody waits" in one word. Every admission, release, change of the limit and
-///   change of the flag is one read-modify-write of it, all `AcqRel`, so they happen in one order that everybody
-///   agrees on, and each sees what the earlier ones did before.
+/// - `door`: limit, in flight and the door's state in one word. Whatever changes it is one read-modify-write, all
+///   `AcqRel`, so changes happen in one order that everybody agrees on, and each sees what the earlier ones did before.
 /// - `stripes`: what was observed, in a stripe for each thread. Each has two banks; `watch.generation` says which one
-///   is written.
+///   is written. And the place that its thread keeps, if it keeps one (see [`keep`](super::keep)): a word of its own
+///   that is only changed by read-modify-writes.
 /// - `watch`: when a window may be due. Written by whoever holds `observer`, read by all.
 /// - `observer`: the limiter and the window so far. Only ever *tried* on the request path.
+/// - `sweeping`: held to take back what threads keep: tried by whose entry makes that necessary, waited for by who finds
+///   no room without it. Not once the door is swept.
 /// - `rules`: by which rules to admit. Without any, room is all that matters.
 /// - `desk`: the queue, and cohorts, partitions and tenants where they are told apart. Only locked where somebody waits
 ///   or wants to, or classes are told apart.
 /// - `config`: only locked to change the rules, and then around everything else.
 ///
-/// No other lock is taken while one is held, and no code of others (clock, waker, listener) runs under one, except the
-/// limiter's under `observer`.
+/// No other lock is taken while one is held, except `sweeping`, and no code of others (clock, waker, listener) runs
+/// under one, except the limiter's under `observer`.
 ///
 /// # Why nothing is lost
 ///
-/// **A waiter.** It joins the queue, raises the flag, and only then looks for room once more, all under the lock of
-/// `desk`. A release that comes before the flag in the door's order is what that look sees. One that comes later sees
+/// **A place.** A kept place stays counted in the door's word, so to keep one and to take it again admits nobody beyond
+/// the limit. Whoever finds no room believes it only of a swept door, and else sweeps. A sweep begins when the door is
+/// no longer roomy, and changes the word of every stripe, be it from nothing to nothing. A thread that keeps a place looks
+/// at the door once more afterwards. If it kept its place before the sweep came by, the sweep finds it. If it came later,
+/// it sees through that word what the sweeper saw, a door that is not roomy, and takes the place back to the door; the
+/// same holds through `stripes.used` for a stripe that the sweeper did not know of. Only who holds `sweeping` makes the
+/// door swept, and gives all that was kept back in the same step; and only a swept door becomes roomy, so he cannot call
+/// a later time swept. A thread may take its place until then: it saw the door before that, and comes before it.
+///
+/// **A waiter.** It joins the queue, raises the flag, which only a swept door has, and only then looks for room once
+/// more, all under the lock of `desk`. While the flag is up no place is kept. A release that comes before the flag in the door's order is what that look sees. One that comes later sees
 /// the flag, takes the lock, and finds the waiter in the queue. The same holds for a raised limit, and for the release
 /// of one who is in a class, which takes the lock anyway. The flag falls under the lock, when the queue is empty.
 ///
-/// **An observation.** A writer makes its stripe's `turns` odd, passes the door, reads the generation, writes that
-/// bank, and makes `turns` even with `Release`. A collector changes the generation, passes the door, and reads `turns`
-/// with `Acquire`. If the writer passed first, the collector sees that it is at work, or that it has left and what it
-/// wrote. If the collector passed first, the writer sees the new generation, and writes the other bank. So a
+/// **An observation.** A writer makes its stripe's `turns` odd, passes the door or takes or keeps its place, reads the
+/// generation, writes that bank, and makes `turns` even with `Release`. A collector changes the generation, passes the
+/// door and the word of each stripe's place, and reads `turns` with `Acquire`. Of the word that the writer changed: if
+/// the writer came first, the collector sees that it is at work, or that it has left and what it wrote. If the collector
+/// came first, the writer sees the new generation, and writes the other bank. So a
 /// collector that sees a stripe at rest, or moving on, owns the bank it turned away from: it reads it, empties it,
 /// and gives it back with the `Release` of the next generation. If the writer does not leave in time, nobody waits: its
 /// bank is left to the next collection, which is put off until then.
 ///
-/// A collector whose own stripe is the only one that moved, as far as it sees, passes no door and changes nothing: of
+/// A collector whose own stripe is the only one that moved, as far as it sees, passes nothing and changes nothing: of
 /// its own stripe it owns both banks, as nobody else collects meanwhile. What it does not see yet comes with a later
 /// collection; that of a token it was handed by another thread it does see, as handing it over put one before the other.
 ///
 /// **What came before a release** happens before what comes after an admission that it made possible: both are steps
-/// in the door's order.
+/// in the door's order; or the place was kept in between, for the same thread or until a sweep took it to the door.
 pub(crate) struct Shared<C> {
     pub(super) door: Padded<Door>,
     pub(super) watch: Padded<Watch>,
@@ -68,7 +80,8 @@ pub(crate) struct Shared<C> {
     pub(super) tallies: Tallies,
     pub(super) clock: C,
     name: String,
-    observer: Mutex<Observer>,
+    pub(super) observer: Mutex<Observer>,
+    pub(super) sweeping: Mutex<()>,
     pub(super) desk: Mutex<Desk>,
     pub(super) config: Mutex<GateConfig>,
     on_decision: Option<OnDecision>,
@@ -93,6 +106,7 @@ impl<C: Clock> Shared<C> {
             clock: builder.clock,
             name: builder.config.name.clone(),
             observer: Mutex::new(observer),
+            sweeping: Mutex::new(()),
             desk: Mutex::new(Desk::new(builder.room, builder.classes)),
             config: Mutex::new(builder.config),
             on_decision: builder.on_decision,
@@ -124,16 +138,19 @@ impl<C: Clock> Shared<C> {
     #[inline(always)]
     pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
         let weight = request.weight.max(1);
-        let seen = self.door.0.look();
-        if !seen.admits(weight, part) {
-            return Err(Stopped::Full(seen));
-        }
+        let admits = |seen: Occupancy| seen.admits(weight, part);
+        let seen = self.look_whether(admits).map_err(Stopped::Full)?;
         let now = self.clock.now();
         if request.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Stopped::Late(seen));
         }
         let writer = self.stripes.writer(self.stripes.own());
-        let after = self.door.0.enter(weight, part, seen).map_err(Stopped::Full)?;
+        let may_be_kept = weight == 1 && part == Part::ALL;
+        let after = if seen.is_roomy() && may_be_kept && writer.take_kept() {
+            seen
+        } else {
+            self.enter(weight, seen, admits).map_err(Stopped::Full)?
+        };
         let admitted = self.note_entry(&writer, weight, now, after);
         drop(writer);
         if self.watch.0.deadline_passed(now) {
@@ -163,7 +180,7 @@ impl<C: Clock> Shared<C> {
     pub(super) fn refuse_late(&self, seen: Occupancy, request: &Request) -> Refusal {
         let reason = RefusalReason::DeadlineExpired;
         self.tallies.refused.count(reason, request.criticality);
-        Refusal { reason, limit: seen.limit(), in_flight: seen.in_flight() as usize, retry_after: None }
+        Refusal { reason, limit: seen.limit(), in_flight: self.in_flight(seen), retry_after: None }
     }
 
     #[inline(always)]
@@ -186,7 +203,7 @@ impl<C: Clock> Shared<C> {
             return;
         }
         let writer = self.stripes.writer(self.stripes.own());
-        let after = self.door.0.leave(admitted.weight());
+        let after = self.leave(&writer, admitted.weight(), entry.account.is_none());
         let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
         let bank = writer.stripe().bank(self.watch.0.generation());
         let samples = bank.leave(admitted, now, outcome, silence_ns);
@@ -284,9 +301,17 @@ impl<C: Clock> Shared<C> {
     }
 
     fn follow_limiter(&self, observer: MutexGuard<'_, Observer>, now: Instant) {
-        // Under the lock, so that the door never ends up with an older limit than the limiter's.
+        // Under the lock, so that the door never ends up with an older limit than the limiter's, nor roomy under rules
+        // that are not plain.
         let after = self.door.0.set_limit(observer.limit());
+        if self.stripes.several() && self.rules.0.flags().are_plain() {
+            // Even if every thread came to keep a place, so that the door does not become tight by that alone.
+            self.door.0.make_roomy(observer.peak() + self.stripes.writers() as u64);
+        }
         drop(observer);
+        if after.is_unswept() {
+            self.tidy(after);
+        }
         if after.someone_waits() {
             self.let_waiters_in(now);
         }
@@ -303,6 +328,9 @@ impl<C: Clock> Shared<C> {
             .with(Flags::CLASSES, classes)
             .with(Flags::OBSERVE_ONLY, config.observe_only);
         self.rules.0.set_flags(flags);
+        if !flags.are_plain() {
+            self.keep_no_places();
+        }
     }
 
     fn sources(&self) -> Sources<'_> {
@@ -343,7 +371,7 @@ impl<C: Clock> Shared<C> {
         Snapshot {
             name: self.name.clone(),
             limit: occupancy.limit(),
-            in_flight: occupancy.in_flight() as usize,
+            in_flight: self.in_flight(occupancy),
             waiting,
             queue_age,
             totals,

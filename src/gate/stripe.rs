@@ -16,6 +16,8 @@ pub(super) struct Stripe {
     turns: AtomicU64,
     refused: [AtomicU64; Refused::KINDS],
     claimed: AtomicBool,
+    /// Whether its thread keeps a place. Never in a stripe that threads share.
+    kept: AtomicBool,
     banks: [Bank; 2],
 }
 
@@ -25,12 +27,13 @@ impl Stripe {
             turns: AtomicU64::new(0),
             refused: std::array::from_fn(|_| AtomicU64::new(0)),
             claimed: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
             banks: [Bank::new(), Bank::new()],
         }
     }
 
-    /// The writer announces itself. It must then pass the door before it asks for a bank. Tells which turn it is, to be
-    /// given to [`Stripe::end`]: 1 the first time.
+    /// The writer announces itself. It must then pass the door, or take or keep a place here, before it asks for a bank.
+    /// Tells which turn it is, to be given to [`Stripe::end`]: 1 the first time.
     #[inline]
     pub(super) fn begin(&self) -> u64 {
         let turn = self.turns.load(Ordering::Relaxed).wrapping_add(1);
@@ -47,6 +50,36 @@ impl Stripe {
     /// How often the writer has come and gone.
     pub(super) fn turns(&self) -> u64 {
         self.turns.load(Ordering::Acquire)
+    }
+
+    /// Its thread keeps a place. False, and nothing done, if it keeps one already.
+    #[inline]
+    pub(super) fn keep(&self) -> bool {
+        !self.keeps() && !self.kept.swap(true, Ordering::AcqRel)
+    }
+
+    /// Its thread takes the place that it keeps. False if there is none.
+    #[inline]
+    pub(super) fn take_kept(&self) -> bool {
+        self.keeps() && self.take_back()
+    }
+
+    /// Takes away the place that its thread keeps. False if there is none.
+    ///
+    /// A read-modify-write even then: a thread that keeps one after this sees what the caller did before.
+    #[inline]
+    pub(super) fn take_back(&self) -> bool {
+        self.kept.swap(false, Ordering::AcqRel)
+    }
+
+    #[inline]
+    pub(super) fn keeps(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Orders the caller with its thread where that takes and keeps places: as [`Door::line_up`](super::door::Door::line_up).
+    pub(super) fn line_up(&self) {
+        self.kept.fetch_or(false, Ordering::SeqCst);
     }
 
     #[inline]
@@ -107,35 +140,37 @@ impl Refused {
     }
 }
 
-/// Sums since the last collection.
+/// Sums since the last collection. On cache lines of its own, as a collector empties it while its writer is at the other
+/// one; and first what nearly every visit writes, so that few lines go to the collector and back.
+#[repr(C, align(64))]
 pub(super) struct Bank {
-    successes: Tally,
-    overloads: Tally,
-    failures: Tally,
-    cancelled: Plain,
-    limit_hits: Plain,
-    max_in_flight: Plain,
-    longest_silence_ns: Plain,
     admitted: Plain,
     entered: Plain,
     /// Sum of weight × instant over those who left, less the same over those who entered: with as many in flight as
     /// entered and did not leave, the integral of in flight over time up to any `now` is this + in flight × now.
     moment: Wide,
+    successes: Tally,
+    max_in_flight: Plain,
+    longest_silence_ns: Plain,
+    limit_hits: Plain,
+    cancelled: Plain,
+    overloads: Tally,
+    failures: Tally,
 }
 
 impl Bank {
     fn new() -> Self {
         Self {
-            successes: Tally::new(),
-            overloads: Tally::new(),
-            failures: Tally::new(),
-            cancelled: Plain::new(0),
-            limit_hits: Plain::new(0),
-            max_in_flight: Plain::new(0),
-            longest_silence_ns: Plain::new(0),
             admitted: Plain::new(0),
             entered: Plain::new(0),
             moment: Wide::new(),
+            successes: Tally::new(),
+            max_in_flight: Plain::new(0),
+            longest_silence_ns: Plain::new(0),
+            limit_hits: Plain::new(0),
+            cancelled: Plain::new(0),
+            overloads: Tally::new(),
+            failures: Tally::new(),
         }
     }
 

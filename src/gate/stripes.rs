@@ -44,8 +44,8 @@ impl Stripes {
         self.own.get(thread_index()).map(|Padded(stripe)| stripe)
     }
 
-    /// Makes the caller the only writer of its `own` stripe or of a shared one. It must pass the door before it asks
-    /// for a bank.
+    /// Makes the caller the only writer of its `own` stripe or of a shared one. It must pass the door, or take or keep a
+    /// place there, before it asks for a bank.
     #[inline]
     pub(super) fn writer<'gate>(&'gate self, own: Option<&'gate Stripe>) -> Writer<'gate> {
         let stripe = own.unwrap_or_else(|| self.claim());
@@ -88,10 +88,28 @@ impl Stripes {
         self.shared[thread_index() % SHARED].0.refuse_shared(kind);
     }
 
+    /// How many stripes were ever written.
+    #[inline]
+    pub(super) fn writers(&self) -> usize {
+        self.writers.load(Ordering::Relaxed)
+    }
+
     /// Whether more than one stripe was ever written.
     #[inline]
     pub(super) fn several(&self) -> bool {
-        self.writers.load(Ordering::Relaxed) > 1
+        self.writers() > 1
+    }
+
+    /// Takes away all the places that threads keep. Tells how many.
+    pub(super) fn take_back(&self) -> u32 {
+        // A thread that keeps one in a stripe which is not known here yet sees what the caller did before.
+        let used = self.used.fetch_add(0, Ordering::AcqRel);
+        self.own[..used].iter().map(|Padded(stripe)| u32::from(stripe.take_back())).sum()
+    }
+
+    /// How many places threads keep.
+    pub(super) fn kept(&self) -> u32 {
+        self.used().map(|(_, stripe)| u32::from(stripe.keeps())).sum()
     }
 
     /// Those that may hold anything, each with its place, which stays the same: for an own stripe the index of its
@@ -118,7 +136,7 @@ impl Stripes {
     fn note_use(&self) {
         let index = thread_index();
         if index < self.own.len() {
-            self.used.fetch_max(index + 1, Ordering::Relaxed);
+            self.used.fetch_max(index + 1, Ordering::AcqRel);
         } else if !self.shared_used.load(Ordering::Relaxed) {
             self.shared_used.store(true, Ordering::Relaxed);
         }
@@ -136,6 +154,18 @@ impl<'gate> Writer<'gate> {
     #[inline]
     pub(super) fn stripe(&self) -> &'gate Stripe {
         self.stripe
+    }
+
+    /// Keeps a place for the thread's next request. False if it keeps one already, or has no stripe of its own.
+    #[inline]
+    pub(super) fn keep(&self) -> bool {
+        !self.shared && self.stripe.keep()
+    }
+
+    /// Takes the place that the thread keeps. False if there is none.
+    #[inline]
+    pub(super) fn take_kept(&self) -> bool {
+        self.stripe.take_kept()
     }
 }
 

@@ -8,6 +8,7 @@
 //! seconds. `LOOM_MAX_PREEMPTIONS=3 cargo test -p goodput-loom` looks further, and takes some minutes.
 
 mod admission;
+mod keeping;
 mod support;
 mod waiting;
 mod windows;
