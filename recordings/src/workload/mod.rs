@@ -41,7 +41,8 @@ pub struct Workload {
     pub capacity_per_s: Option<Estimate>,
     /// Requests that it did finish per second for a while, whatever its capacity.
     pub capacity_at_least_per_s: Option<f64>,
-    /// The median latency of a request that does not have to wait for others, in milliseconds.
+    /// The median latency of a request that does not have to wait for others, in milliseconds. An interval that begins at
+    /// 0 says that nothing shows that these did not have to wait: then this is an upper bound.
     pub no_load_latency_ms: Option<Estimate>,
     /// The number of requests in the service from which on more of them only wait: capacity times the mean latency without
     /// waiting (Kleinrock 1979), or where the throughput of a service is highest that gets slower
@@ -155,7 +156,8 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
             // Without the queue the service's own part of the latency is known.
             let free =
                 no_load(by_cell.as_ref(), queue_before.as_ref().unwrap_or(&stays), saturation.peak.value);
-            saturated(saturation, free, &stays, order.as_ref(), cells)
+            let free = if course.coarse && arrivals.come_in_bursts() { free.map(Free::mixed) } else { free };
+            saturated(saturation, free, &stays, order.as_ref(), cells, course.coarse)
         }
         (Err(doubt), Some(order)) => match ordered(&order, cells, arrivals.clients_wait) {
             Ok(workload) => workload,
@@ -190,7 +192,7 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     let found = evidence::saturation(&cells, waiting, &stays);
     let mut workload = match &found {
         Ok(saturation) => {
-            saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells)
+            saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells, false)
         }
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
@@ -216,17 +218,19 @@ fn saturated(
     stays: &Stays,
     order: Option<&fifo::Order>,
     cells: &[Cell],
+    coarse: bool,
 ) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
     let free = free.or_else(|| order.and_then(|order| times::of_services(&order.services)));
     let sharp = saturation.seen_below && matches!(saturation.fit.curve, Curve::Saturating { .. });
     let knee = match &free {
         _ if saturation.falls => Some(peak),
-        // Kleinrock's knee; the bend of the curve, where it was seen, is the same by another way.
+        // Kleinrock's knee; the bend of the curve, where it was seen, is the same by another way. Whole seconds blur both.
         Some(free) => {
             let knee = capacity.product(free.mean_ms.times(1e-3));
-            let low = if sharp { knee.low.min(peak.value) } else { knee.low };
-            let high = if sharp { knee.high.max(peak.value) } else { knee.high };
+            let (least, most) = if coarse { (peak.low, peak.high) } else { (peak.value, peak.value) };
+            let low = if sharp { knee.low.min(least) } else { knee.low };
+            let high = if sharp { knee.high.max(most) } else { knee.high };
             Some(Estimate::new(knee.value, low, high))
         }
         None if saturation.seen_below => Some(peak),
