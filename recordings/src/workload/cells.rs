@@ -103,6 +103,21 @@ impl Course {
         self.cells.get(self.windows.index_of(instant)? / self.windows_per_cell)
     }
 
+    /// Completions in all windows that began with at least so many in the service, and those that a rate by that number
+    /// lets expect.
+    pub(crate) fn begun_with(&self, least: f64, rate: impl Fn(f64) -> f64) -> (f64, f64) {
+        let (mut in_service, mut completed, mut expected) = (0, 0, 0.0);
+        for (index, window) in self.windows.as_slice().iter().enumerate() {
+            let haunted = self.cells.get(index / self.windows_per_cell).is_none_or(|cell| cell.haunted);
+            if !haunted && in_service as f64 >= least {
+                completed += window.completed;
+                expected += rate(in_service as f64) * self.windows.length_s();
+            }
+            in_service += window.change();
+        }
+        (completed as f64, expected)
+    }
+
     /// Whether the recording shows everything that was in the service at an instant.
     pub(crate) fn is_seen(&self, instant: i64) -> bool {
         instant >= self.first_end && self.cell_of(instant).is_some_and(|cell| !cell.haunted)

@@ -3,7 +3,7 @@
 //! at any load.
 
 use super::arrivals::Waiting;
-use super::cells::Cell;
+use super::cells::{Cell, Course};
 use super::fit::{Fit, Fits};
 use super::interval::Estimate;
 use super::times::Stays;
@@ -19,6 +19,10 @@ const FREE: f64 = 0.75;
 const RISE: f64 = 0.35;
 /// The share of the highest throughput below which it has fallen again.
 const FALLEN: f64 = 0.9;
+/// By how much of it the capacity may differ from the throughput of the moments that began beyond the bend.
+const CHANCE: f64 = 0.1;
+/// The longest moment, as a share of the time that a request takes.
+const MOMENT: f64 = 0.5;
 
 /// Why the capacity cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub(crate) enum Doubt {
     Stalls,
     /// The throughput was clearly higher at other times: the service changed.
     Changing,
+    /// Many were in the service at times because it had been slow by chance, and not the other way round.
+    Chance,
 }
 
 /// An overload that was seen.
@@ -46,6 +52,8 @@ pub(crate) struct Saturation {
     /// Whether the throughput was seen to fall again beyond its peak. Without that, a curve that could fall only says that
     /// the bend is a soft one, and its peak says nothing.
     pub(crate) falls: bool,
+    /// Variance of the completions over that of a Poisson model.
+    dispersion: f64,
 }
 
 /// Looks for an overload.
@@ -68,7 +76,21 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
     steady(cells, capacity.value, peak.value, fits.dispersion)?;
     let falls = fit.curve.most().is_some_and(|highest| fit.curve.at(most(cells)) < FALLEN * highest);
-    Ok(Saturation { fit, capacity, peak, seen_below, falls })
+    Ok(Saturation { fit, capacity, peak, seen_below, falls, dispersion: fits.dispersion })
+}
+
+/// Within a stretch of time that happens to be slow requests pile up, and seem to be what makes it slow. How many were in the
+/// service when a moment began knows nothing of what happened in that moment: if the throughput of the moments that began
+/// beyond the bend is another than that of the curve, the bend is a product of chance.
+pub(crate) fn not_by_chance(saturation: &Saturation, course: &Course) -> Result<(), Doubt> {
+    let (peak, fit) = (saturation.peak.value, &saturation.fit);
+    if course.coarse || course.windows.length_s() > MOMENT * peak / saturation.capacity.value {
+        return Ok(());
+    }
+    let rate = |n| fit.rate * fit.curve.at(n);
+    let (completed, expected) = course.begun_with((peak * SATURATED).ceil(), rate);
+    let error = 3.0 * (saturation.dispersion * completed).sqrt();
+    if (completed - expected).abs() > (CHANCE * expected).max(error) { Err(Doubt::Chance) } else { Ok(()) }
 }
 
 /// What cells with a number in the service between two bounds hold together.

@@ -135,14 +135,18 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     let mut arrivals = arrivals::of_windows(&course.windows, &course.cells);
     let mut stays = Stays::of(&course);
     let by_cell = (course.coarse || !course.complete).then(|| Stays::by_cell(&course));
-    let mut found = evidence::saturation(&course.cells, arrivals.clients_wait, &stays);
+    let saturation = |course: &Course, arrivals: &Arrivals, stays: &Stays| {
+        let seen = evidence::saturation(&course.cells, arrivals.clients_wait, stays)?;
+        evidence::not_by_chance(&seen, course).map(|()| seen)
+    };
+    let mut found = saturation(&course, &arrivals, &stays);
     let mut queue_before = None;
     if found.is_err() && digest.requests.iter().any(Request::has_service) {
         // The queue may be in front of the service, in the proxy that wrote the log.
         let all = Course::of(digest, reading, true);
         let all_arrivals = arrivals::of_windows(&all.windows, &all.cells);
         let all_stays = Stays::of(&all);
-        let seen = evidence::saturation(&all.cells, all_arrivals.clients_wait, &all_stays);
+        let seen = saturation(&all, &all_arrivals, &all_stays);
         if seen.is_ok() {
             queue_before = Some(std::mem::replace(&mut stays, all_stays));
             (course, arrivals, found) = (all, all_arrivals, seen);
@@ -327,6 +331,10 @@ fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
         Doubt::Changing => {
             format!("The service was faster at some times than at others: {least}the knee unknown.")
         }
+        Doubt::Chance => format!(
+            "Requests piled up now and then because the service happened to be slow, and no demand kept it full: {least}the \
+             knee unknown."
+        ),
     };
     Workload {
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
@@ -358,8 +366,8 @@ fn common(cells: &[Cell]) -> Workload {
 }
 
 /// The highest throughput over neighbouring cells with four hundred completions (or a sixth of all), less as many standard
-/// errors as the highest of some hundred stretches lies above its mean by chance. Stamps of whole seconds need some
-/// seconds to say anything about a rate.
+/// errors as the highest of some hundred stretches lies above its mean by chance. What was there before and nearly done does
+/// not count: no more than came in the same time. Stamps of whole seconds need some seconds to say anything about a rate.
 fn at_least(cells: &[Cell]) -> Option<f64> {
     const ERRORS: f64 = 3.5;
     let shortest = if cells.first()?.seconds >= COARSE_S { 2.0 * COARSE_S } else { 0.0 };
@@ -367,11 +375,13 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
     let wanted = 400.0_f64.min(all / 6.0).max(1.0);
     let mut most: Option<f64> = None;
     for first in 0..cells.len() {
-        let (mut completed, mut seconds) = (0.0, 0.0);
+        let (mut completed, mut admitted, mut seconds) = (0.0, 0.0, 0.0);
         for cell in &cells[first..] {
             completed += cell.completed;
+            admitted += cell.arrivals - cell.refused;
             seconds += cell.seconds;
             if completed >= wanted && seconds >= shortest {
+                let completed = f64::min(completed, admitted).max(0.0);
                 let rate = (completed - ERRORS * f64::sqrt(completed)) / seconds;
                 most = Some(most.map_or(rate, |most: f64| most.max(rate)));
                 break;
