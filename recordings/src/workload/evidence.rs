@@ -19,8 +19,10 @@ const FREE: f64 = 0.75;
 const RISE: f64 = 0.35;
 /// The share of the highest throughput below which it has fallen again.
 const FALLEN: f64 = 0.9;
-/// By how much of it the capacity may differ from the throughput of the moments that began beyond the bend.
+/// By how much of it the throughput of the moments that began beyond the bend may differ from that of the curve, and by how
+/// many standard errors.
 const CHANCE: f64 = 0.1;
+const CHANCE_ERRORS: f64 = 2.5;
 /// The longest moment, as a share of the time that a request takes.
 const MOMENT: f64 = 0.5;
 
@@ -88,8 +90,9 @@ pub(crate) fn not_by_chance(saturation: &Saturation, course: &Course) -> Result<
         return Ok(());
     }
     let rate = |n| fit.rate * fit.curve.at(n);
-    let (completed, expected) = course.begun_with((peak * SATURATED).ceil(), rate);
-    let error = 3.0 * (saturation.dispersion * completed).sqrt();
+    // One request alone waits for nobody, wherever the bend seems to be.
+    let (completed, expected) = course.begun_with((peak * SATURATED).ceil().max(2.0), rate);
+    let error = CHANCE_ERRORS * (saturation.dispersion * completed).sqrt();
     if (completed - expected).abs() > (CHANCE * expected).max(error) { Err(Doubt::Chance) } else { Ok(()) }
 }
 
