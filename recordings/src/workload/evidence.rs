@@ -23,6 +23,8 @@ const FALLEN: f64 = 0.9;
 /// many standard errors.
 const CHANCE: f64 = 0.1;
 const CHANCE_ERRORS: f64 = 2.5;
+/// How far beyond the bend no spell of slow requests reaches.
+const DEEP: f64 = 3.0;
 /// The longest moment, as a share of the time that a request takes.
 const MOMENT: f64 = 0.5;
 
@@ -59,12 +61,21 @@ pub(crate) struct Saturation {
 }
 
 /// Looks for an overload.
-pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Result<Saturation, Doubt> {
+pub(crate) fn saturation(
+    cells: &[Cell],
+    waiting: Waiting,
+    stays: &Stays,
+    coarse: bool,
+) -> Result<Saturation, Doubt> {
     let clean: Vec<Cell> = cells.iter().filter(|cell| !cell.haunted).cloned().collect();
     let cells = &clean[..];
     let fits = Fits::of(cells).ok_or(Doubt::TooLittle)?;
     let fit = fits.bent();
-    let (Some(capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
+    let (Some(mut capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
+    if coarse && let Some(flat) = fits.saturating.capacity() {
+        // How high a curve rises before it falls is blurred by stamps of whole seconds.
+        capacity = Estimate::new(capacity.value, capacity.low.min(flat), capacity.high.max(flat));
+    }
     if fits.gain(&fit) < GAIN {
         return Err(if cells.len() < 4 { Doubt::TooLittle } else { Doubt::NoOverload });
     }
@@ -76,6 +87,9 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     let seen_below = free.completed >= BEYOND / 2.0;
     rises(peak.value, stays)?;
     demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
+    if coarse && !(beyond.refused > 0.0 || pushed(&beyond, fits.dispersion) || is_deep(cells, peak.value)) {
+        return Err(Doubt::Chance);
+    }
     steady(cells, capacity.value, peak.value, fits.dispersion)?;
     let falls = fit.curve.most().is_some_and(|highest| fit.curve.at(most(cells)) < FALLEN * highest);
     Ok(Saturation { fit, capacity, peak, seen_below, falls, dispersion: fits.dispersion })
@@ -103,6 +117,7 @@ struct Sum {
     completed: f64,
     left: f64,
     arrivals: f64,
+    refused: f64,
     in_service: f64,
 }
 
@@ -113,6 +128,7 @@ fn sum(cells: &[Cell], from: f64, to: f64) -> Sum {
         sum.completed += cell.completed;
         sum.left += cell.completed + cell.censored;
         sum.arrivals += cell.arrivals;
+        sum.refused += cell.refused;
         sum.in_service += cell.in_service * cell.seconds;
     }
     sum
@@ -171,6 +187,12 @@ fn demand(
     } else {
         Err(Doubt::Stalls)
     }
+}
+
+/// Whether so many were in the service at times that it was no matter of chance. A slow spell is over when what was slow is
+/// done, and in whole seconds that is all that can be told.
+fn is_deep(cells: &[Cell], peak: f64) -> bool {
+    most(cells) >= DEEP * peak.max(2.0)
 }
 
 /// Whether clearly more arrived than the service finished.

@@ -136,7 +136,7 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     let mut stays = Stays::of(&course);
     let by_cell = (course.coarse || !course.complete).then(|| Stays::by_cell(&course));
     let saturation = |course: &Course, arrivals: &Arrivals, stays: &Stays| {
-        let seen = evidence::saturation(&course.cells, arrivals.clients_wait, stays)?;
+        let seen = evidence::saturation(&course.cells, arrivals.clients_wait, stays, course.coarse)?;
         evidence::not_by_chance(&seen, course).map(|()| seen)
     };
     let mut found = saturation(&course, &arrivals, &stays);
@@ -193,7 +193,7 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     } else {
         arrivals.clients_wait
     };
-    let found = evidence::saturation(&cells, waiting, &stays);
+    let found = evidence::saturation(&cells, waiting, &stays, false);
     let mut workload = match &found {
         Ok(saturation) => {
             saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells, false)
