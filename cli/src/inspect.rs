@@ -110,10 +110,11 @@ pub(crate) fn service_lines(workload: &Workload) -> Vec<String> {
         lines.push(format!("Capacity: at least {} per second.", round(least)));
     }
     if let Some(latency) = &workload.no_load_latency_ms {
-        lines.push(format!(
-            "Latency without a queue: {}, as a median.",
-            range(latency, |ms| seconds(ms / 1e3))
-        ));
+        let ms = |ms| seconds(ms / 1e3);
+        // Nothing shows that these did not have to wait.
+        let known =
+            if latency.low > 0.0 { range(latency, ms) } else { format!("at most {}", ms(latency.high)) };
+        lines.push(format!("Latency without a queue: {known}, as a median."));
     }
     match &workload.knee {
         Some(knee) => lines.push(format!("Knee: {} at once.", range(knee, round))),

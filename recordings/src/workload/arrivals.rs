@@ -9,6 +9,8 @@ use crate::digest::Windows;
 const MOST_POINTS: usize = 120;
 /// Arrivals that a count for the dispersion should hold.
 const COUNT: f64 = 10.0;
+/// The dispersion from which on arrivals come in bursts.
+const BURSTS: f64 = 2.0;
 
 /// How requests arrive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +26,13 @@ pub struct Arrivals {
     pub dispersion: Option<f64>,
     /// Whether clients wait for answers before they send again.
     pub clients_wait: Waiting,
+}
+
+impl Arrivals {
+    /// Whether many requests come at once: what comes within a second then says little about how many met each other.
+    pub(super) fn come_in_bursts(&self) -> bool {
+        self.dispersion.is_some_and(|dispersion| dispersion > BURSTS)
+    }
 }
 
 /// Whether the load waits for the service.

@@ -40,7 +40,8 @@ pub(crate) struct Cell {
     pub(crate) in_service: f64,
     /// Mean stay of the successes, in seconds.
     pub(crate) stay: Option<f64>,
-    /// Requests have been given up in or shortly before this cell. The service may still be working on them, unseen.
+    /// The service may have been working on what is not seen: on requests that have been given up in or shortly before this
+    /// cell, or on those that ended before the recording began.
     pub(crate) haunted: bool,
 }
 
@@ -61,6 +62,9 @@ pub(crate) struct Course {
     pub(crate) complete: bool,
     /// Whether the stamps are whole seconds.
     pub(crate) coarse: bool,
+    /// When the first request ended. A log begins in the middle of things: those that were in the service before it and
+    /// ended before it are not in it.
+    first_end: i64,
     /// Windows that make a cell.
     windows_per_cell: usize,
 }
@@ -81,8 +85,11 @@ impl Course {
         };
         let per_cell = windows_per_cell(&windows, short_stay(&requests), if coarse { COARSE_S } else { 0.0 });
         let complete = digest.requests.is_complete();
+        let first_end =
+            requests.iter().filter_map(Request::stay).map(|(_, end)| end).min().unwrap_or(i64::MIN);
         Self {
             cells: cells(&windows, per_cell),
+            first_end,
             windows,
             requests,
             complete,
@@ -94,6 +101,26 @@ impl Course {
     /// The cell of an instant.
     pub(crate) fn cell_of(&self, instant: i64) -> Option<&Cell> {
         self.cells.get(self.windows.index_of(instant)? / self.windows_per_cell)
+    }
+
+    /// Completions in all windows that began with at least so many in the service, and those that a rate by that number
+    /// lets expect.
+    pub(crate) fn begun_with(&self, least: f64, rate: impl Fn(f64) -> f64) -> (f64, f64) {
+        let (mut in_service, mut completed, mut expected) = (0, 0, 0.0);
+        for (index, window) in self.windows.as_slice().iter().enumerate() {
+            let haunted = self.cells.get(index / self.windows_per_cell).is_none_or(|cell| cell.haunted);
+            if !haunted && in_service as f64 >= least {
+                completed += window.completed;
+                expected += rate(in_service as f64) * self.windows.length_s();
+            }
+            in_service += window.change();
+        }
+        (completed as f64, expected)
+    }
+
+    /// Whether the recording shows everything that was in the service at an instant.
+    pub(crate) fn is_seen(&self, instant: i64) -> bool {
+        instant >= self.first_end && self.cell_of(instant).is_some_and(|cell| !cell.haunted)
     }
 }
 
@@ -158,9 +185,11 @@ fn cells(windows: &Windows, per_cell: usize) -> Vec<Cell> {
 fn haunt(cells: &mut [Cell]) {
     let most = cells.iter().map(|cell| cell.completed / cell.seconds).fold(0.0, f64::max);
     let mut unseen = 0.0;
+    let mut begun = false;
     for cell in cells {
+        begun |= cell.completed + cell.censored > 0.0;
         unseen += cell.censored;
-        cell.haunted = unseen >= 1.0 && unseen > 0.1 * cell.completed;
+        cell.haunted = !begun || (unseen >= 1.0 && unseen > 0.1 * cell.completed);
         unseen = (unseen - most * cell.seconds).max(0.0);
     }
 }

@@ -3,7 +3,7 @@
 //! at any load.
 
 use super::arrivals::Waiting;
-use super::cells::Cell;
+use super::cells::{Cell, Course};
 use super::fit::{Fit, Fits};
 use super::interval::Estimate;
 use super::times::Stays;
@@ -19,6 +19,14 @@ const FREE: f64 = 0.75;
 const RISE: f64 = 0.35;
 /// The share of the highest throughput below which it has fallen again.
 const FALLEN: f64 = 0.9;
+/// By how much of it the throughput of the moments that began beyond the bend may differ from that of the curve, and by how
+/// many standard errors.
+const CHANCE: f64 = 0.1;
+const CHANCE_ERRORS: f64 = 2.5;
+/// How far beyond the bend no spell of slow requests reaches.
+const DEEP: f64 = 3.0;
+/// The longest moment, as a share of the time that a request takes.
+const MOMENT: f64 = 0.5;
 
 /// Why the capacity cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +41,8 @@ pub(crate) enum Doubt {
     Stalls,
     /// The throughput was clearly higher at other times: the service changed.
     Changing,
+    /// Many were in the service at times because it had been slow by chance, and not the other way round.
+    Chance,
 }
 
 /// An overload that was seen.
@@ -46,15 +56,26 @@ pub(crate) struct Saturation {
     /// Whether the throughput was seen to fall again beyond its peak. Without that, a curve that could fall only says that
     /// the bend is a soft one, and its peak says nothing.
     pub(crate) falls: bool,
+    /// Variance of the completions over that of a Poisson model.
+    dispersion: f64,
 }
 
 /// Looks for an overload.
-pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Result<Saturation, Doubt> {
+pub(crate) fn saturation(
+    cells: &[Cell],
+    waiting: Waiting,
+    stays: &Stays,
+    coarse: bool,
+) -> Result<Saturation, Doubt> {
     let clean: Vec<Cell> = cells.iter().filter(|cell| !cell.haunted).cloned().collect();
     let cells = &clean[..];
     let fits = Fits::of(cells).ok_or(Doubt::TooLittle)?;
     let fit = fits.bent();
-    let (Some(capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
+    let (Some(mut capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
+    if coarse && let Some(flat) = fits.saturating.capacity() {
+        // How high a curve rises before it falls is blurred by stamps of whole seconds.
+        capacity = Estimate::new(capacity.value, capacity.low.min(flat), capacity.high.max(flat));
+    }
     if fits.gain(&fit) < GAIN {
         return Err(if cells.len() < 4 { Doubt::TooLittle } else { Doubt::NoOverload });
     }
@@ -66,9 +87,27 @@ pub(crate) fn saturation(cells: &[Cell], waiting: Waiting, stays: &Stays) -> Res
     let seen_below = free.completed >= BEYOND / 2.0;
     rises(peak.value, stays)?;
     demand(&beyond, &free, fits.dispersion, waiting, seen_below)?;
+    if coarse && !(beyond.refused > 0.0 || pushed(&beyond, fits.dispersion) || is_deep(cells, peak.value)) {
+        return Err(Doubt::Chance);
+    }
     steady(cells, capacity.value, peak.value, fits.dispersion)?;
     let falls = fit.curve.most().is_some_and(|highest| fit.curve.at(most(cells)) < FALLEN * highest);
-    Ok(Saturation { fit, capacity, peak, seen_below, falls })
+    Ok(Saturation { fit, capacity, peak, seen_below, falls, dispersion: fits.dispersion })
+}
+
+/// Within a stretch of time that happens to be slow requests pile up, and seem to be what makes it slow. How many were in the
+/// service when a moment began knows nothing of what happened in that moment: if the throughput of the moments that began
+/// beyond the bend is another than that of the curve, the bend is a product of chance.
+pub(crate) fn not_by_chance(saturation: &Saturation, course: &Course) -> Result<(), Doubt> {
+    let (peak, fit) = (saturation.peak.value, &saturation.fit);
+    if course.coarse || course.windows.length_s() > MOMENT * peak / saturation.capacity.value {
+        return Ok(());
+    }
+    let rate = |n| fit.rate * fit.curve.at(n);
+    // One request alone waits for nobody, wherever the bend seems to be.
+    let (completed, expected) = course.begun_with((peak * SATURATED).ceil().max(2.0), rate);
+    let error = CHANCE_ERRORS * (saturation.dispersion * completed).sqrt();
+    if (completed - expected).abs() > (CHANCE * expected).max(error) { Err(Doubt::Chance) } else { Ok(()) }
 }
 
 /// What cells with a number in the service between two bounds hold together.
@@ -78,6 +117,7 @@ struct Sum {
     completed: f64,
     left: f64,
     arrivals: f64,
+    refused: f64,
     in_service: f64,
 }
 
@@ -88,6 +128,7 @@ fn sum(cells: &[Cell], from: f64, to: f64) -> Sum {
         sum.completed += cell.completed;
         sum.left += cell.completed + cell.censored;
         sum.arrivals += cell.arrivals;
+        sum.refused += cell.refused;
         sum.in_service += cell.in_service * cell.seconds;
     }
     sum
@@ -146,6 +187,12 @@ fn demand(
     } else {
         Err(Doubt::Stalls)
     }
+}
+
+/// Whether so many were in the service at times that it was no matter of chance. A slow spell is over when what was slow is
+/// done, and in whole seconds that is all that can be told.
+fn is_deep(cells: &[Cell], peak: f64) -> bool {
+    most(cells) >= DEEP * peak.max(2.0)
 }
 
 /// Whether clearly more arrived than the service finished.

@@ -41,7 +41,8 @@ pub struct Workload {
     pub capacity_per_s: Option<Estimate>,
     /// Requests that it did finish per second for a while, whatever its capacity.
     pub capacity_at_least_per_s: Option<f64>,
-    /// The median latency of a request that does not have to wait for others, in milliseconds.
+    /// The median latency of a request that does not have to wait for others, in milliseconds. An interval that begins at
+    /// 0 says that nothing shows that these did not have to wait: then this is an upper bound.
     pub no_load_latency_ms: Option<Estimate>,
     /// The number of requests in the service from which on more of them only wait: capacity times the mean latency without
     /// waiting (Kleinrock 1979), or where the throughput of a service is highest that gets slower
@@ -134,14 +135,18 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
     let mut arrivals = arrivals::of_windows(&course.windows, &course.cells);
     let mut stays = Stays::of(&course);
     let by_cell = (course.coarse || !course.complete).then(|| Stays::by_cell(&course));
-    let mut found = evidence::saturation(&course.cells, arrivals.clients_wait, &stays);
+    let saturation = |course: &Course, arrivals: &Arrivals, stays: &Stays| {
+        let seen = evidence::saturation(&course.cells, arrivals.clients_wait, stays, course.coarse)?;
+        evidence::not_by_chance(&seen, course).map(|()| seen)
+    };
+    let mut found = saturation(&course, &arrivals, &stays);
     let mut queue_before = None;
     if found.is_err() && digest.requests.iter().any(Request::has_service) {
         // The queue may be in front of the service, in the proxy that wrote the log.
         let all = Course::of(digest, reading, true);
         let all_arrivals = arrivals::of_windows(&all.windows, &all.cells);
         let all_stays = Stays::of(&all);
-        let seen = evidence::saturation(&all.cells, all_arrivals.clients_wait, &all_stays);
+        let seen = saturation(&all, &all_arrivals, &all_stays);
         if seen.is_ok() {
             queue_before = Some(std::mem::replace(&mut stays, all_stays));
             (course, arrivals, found) = (all, all_arrivals, seen);
@@ -155,7 +160,8 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
             // Without the queue the service's own part of the latency is known.
             let free =
                 no_load(by_cell.as_ref(), queue_before.as_ref().unwrap_or(&stays), saturation.peak.value);
-            saturated(saturation, free, &stays, order.as_ref(), cells)
+            let free = if course.coarse && arrivals.come_in_bursts() { free.map(Free::mixed) } else { free };
+            saturated(saturation, free, &stays, order.as_ref(), cells, course.coarse)
         }
         (Err(doubt), Some(order)) => match ordered(&order, cells, arrivals.clients_wait) {
             Ok(workload) => workload,
@@ -187,10 +193,10 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     } else {
         arrivals.clients_wait
     };
-    let found = evidence::saturation(&cells, waiting, &stays);
+    let found = evidence::saturation(&cells, waiting, &stays, false);
     let mut workload = match &found {
         Ok(saturation) => {
-            saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells)
+            saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells, false)
         }
         Err(doubt) => unknown(*doubt, &stays, &cells),
     };
@@ -216,17 +222,19 @@ fn saturated(
     stays: &Stays,
     order: Option<&fifo::Order>,
     cells: &[Cell],
+    coarse: bool,
 ) -> Workload {
     let (capacity, peak) = (saturation.capacity, saturation.peak);
     let free = free.or_else(|| order.and_then(|order| times::of_services(&order.services)));
     let sharp = saturation.seen_below && matches!(saturation.fit.curve, Curve::Saturating { .. });
     let knee = match &free {
         _ if saturation.falls => Some(peak),
-        // Kleinrock's knee; the bend of the curve, where it was seen, is the same by another way.
+        // Kleinrock's knee; the bend of the curve, where it was seen, is the same by another way. Whole seconds blur both.
         Some(free) => {
             let knee = capacity.product(free.mean_ms.times(1e-3));
-            let low = if sharp { knee.low.min(peak.value) } else { knee.low };
-            let high = if sharp { knee.high.max(peak.value) } else { knee.high };
+            let (least, most) = if coarse { (peak.low, peak.high) } else { (peak.value, peak.value) };
+            let low = if sharp { knee.low.min(least) } else { knee.low };
+            let high = if sharp { knee.high.max(most) } else { knee.high };
             Some(Estimate::new(knee.value, low, high))
         }
         None if saturation.seen_below => Some(peak),
@@ -323,6 +331,10 @@ fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
         Doubt::Changing => {
             format!("The service was faster at some times than at others: {least}the knee unknown.")
         }
+        Doubt::Chance => format!(
+            "Requests piled up now and then because the service happened to be slow, and no demand kept it full: {least}the \
+             knee unknown."
+        ),
     };
     Workload {
         no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
@@ -354,8 +366,8 @@ fn common(cells: &[Cell]) -> Workload {
 }
 
 /// The highest throughput over neighbouring cells with four hundred completions (or a sixth of all), less as many standard
-/// errors as the highest of some hundred stretches lies above its mean by chance. Stamps of whole seconds need some
-/// seconds to say anything about a rate.
+/// errors as the highest of some hundred stretches lies above its mean by chance. What was there before and nearly done does
+/// not count: no more than came in the same time. Stamps of whole seconds need some seconds to say anything about a rate.
 fn at_least(cells: &[Cell]) -> Option<f64> {
     const ERRORS: f64 = 3.5;
     let shortest = if cells.first()?.seconds >= COARSE_S { 2.0 * COARSE_S } else { 0.0 };
@@ -363,11 +375,13 @@ fn at_least(cells: &[Cell]) -> Option<f64> {
     let wanted = 400.0_f64.min(all / 6.0).max(1.0);
     let mut most: Option<f64> = None;
     for first in 0..cells.len() {
-        let (mut completed, mut seconds) = (0.0, 0.0);
+        let (mut completed, mut admitted, mut seconds) = (0.0, 0.0, 0.0);
         for cell in &cells[first..] {
             completed += cell.completed;
+            admitted += cell.arrivals - cell.refused;
             seconds += cell.seconds;
             if completed >= wanted && seconds >= shortest {
+                let completed = f64::min(completed, admitted).max(0.0);
                 let rate = (completed - ERRORS * f64::sqrt(completed)) / seconds;
                 most = Some(most.map_or(rate, |most: f64| most.max(rate)));
                 break;

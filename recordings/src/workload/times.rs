@@ -12,6 +12,11 @@ const FEWEST: usize = 20;
 /// Requests that are enough to look no further than at the lowest loads.
 const ENOUGH: usize = 60;
 
+/// The share of a load's growth that the stays may show where the lower load makes nobody wait: the higher one may.
+const FLAT: f64 = 0.5;
+/// How many times another a load has to be where the load that a request met is known by cell only.
+const CLEARLY_HIGHER: f64 = 2.0;
+
 /// Durations of requests that do not have to wait, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ServiceTimes {
@@ -26,22 +31,20 @@ pub struct ServiceTimes {
 }
 
 impl ServiceTimes {
-    pub(super) fn of(sorted_ms: &[f64]) -> Option<Self> {
-        if sorted_ms.is_empty() {
+    /// Of sorted durations with their weights.
+    fn of(sorted_ms: &[(f64, f64)]) -> Option<Self> {
+        let requests = weight(sorted_ms);
+        if requests <= 0.0 {
             return None;
         }
-        let count = sorted_ms.len() as f64;
-        let mean = sorted_ms.iter().sum::<f64>() / count;
-        let variance = sorted_ms.iter().map(|ms| (ms - mean) * (ms - mean)).sum::<f64>() / count;
+        let mean = sorted_ms.iter().map(|(ms, weight)| ms * weight).sum::<f64>() / requests;
+        let squares = sorted_ms.iter().map(|(ms, weight)| (ms - mean) * (ms - mean) * weight).sum::<f64>();
         let steps = (0..20).map(|step| f64::from(step) / 20.0).chain([0.99, 1.0]);
-        let quantiles = steps
-            .map(|q| (q, sorted_ms[((q * (count - 1.0)).round() as usize).min(sorted_ms.len() - 1)]))
-            .collect();
         Some(Self {
             mean,
-            cv: if mean > 0.0 { variance.sqrt() / mean } else { 0.0 },
-            quantiles,
-            requests: sorted_ms.len() as u64,
+            cv: if mean > 0.0 { (squares / requests).sqrt() / mean } else { 0.0 },
+            quantiles: steps.map(|q| (q, weighted(sorted_ms, q))).collect(),
+            requests: requests as u64,
         })
     }
 }
@@ -52,6 +55,22 @@ pub(super) struct Free {
     pub(super) median_ms: Estimate,
     pub(super) mean_ms: Estimate,
     pub(super) times: ServiceTimes,
+}
+
+impl Free {
+    /// Nobody knows how long these had to wait.
+    fn at_most(self) -> Self {
+        let at_most = |estimate: Estimate| Estimate::new(estimate.value, 0.0, estimate.high);
+        Self { median_ms: at_most(self.median_ms), mean_ms: at_most(self.mean_ms), ..self }
+    }
+
+    /// Up to half of these had to wait: then the median of the others lies above the lower quartile of all.
+    pub(super) fn mixed(self) -> Self {
+        let quartile = self.times.quantiles.iter().find(|(q, _)| *q >= 0.25).map_or(0.0, |(_, ms)| *ms);
+        let share = if self.median_ms.value > 0.0 { quartile / self.median_ms.value } else { 1.0 };
+        let reach = |estimate: Estimate| Estimate::new(estimate.value, estimate.low * share, estimate.high);
+        Self { median_ms: reach(self.median_ms), mean_ms: reach(self.mean_ms), ..self }
+    }
 }
 
 /// The stay of a success, and the load that it met.
@@ -69,42 +88,51 @@ struct Stay {
 /// The stays of successes.
 pub(super) struct Stays {
     stays: Vec<Stay>,
-    /// Whether each is the typical stay of a step, and not that of a request.
-    steps: bool,
+    of: Of,
+}
+
+/// What stays are known of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// Of each request, with the number that it met.
+    Requests,
+    /// Of each request, with the mean number in the service at about its time.
+    Cells,
+    /// Of load steps: each is typical of a step. A service that turns requests away in all of them is full at times in all.
+    Steps { always_full: bool },
 }
 
 impl Stays {
     pub(super) fn of(course: &Course) -> Self {
-        let stays = match (course.complete, course.coarse) {
-            (true, _) => met_exactly(course),
-            (false, true) => met_in_cells(course),
-            (false, false) => met_in_windows(course),
-        };
-        Self { stays, steps: false }
+        match (course.complete, course.coarse) {
+            (true, _) => Self { stays: met_exactly(course), of: Of::Requests },
+            (false, true) => Self::by_cell(course),
+            (false, false) => Self { stays: met_in_windows(course), of: Of::Requests },
+        }
     }
 
     /// The stays with the number that they met by cell: less sharp, and right where the course within a cell is not known.
     /// Spread evenly over a second, or counted in a window of their own length, those that seem to have met few would be
     /// those that were short.
     pub(super) fn by_cell(course: &Course) -> Self {
-        Self { stays: met_in_cells(course), steps: false }
+        Self { stays: met_in_cells(course), of: Of::Cells }
     }
 
     /// The typical stays of steps: their medians if those are worth anything, else their means.
     pub(super) fn of_steps(steps: &[Step], cells: &[Cell], medians: Medians) -> Self {
         let usable = steps.iter().filter(|step| step.seconds > 0.0 && step.completed > 0.0);
         let usable = usable.filter(|step| step.latency_ms.mean.or(step.latency_ms.p50).is_some());
+        let always_full = usable.clone().all(|step| !answers_all(step));
         let stays = usable
             .zip(cells)
             .filter_map(|(step, cell)| {
                 // Refusals pull a median down: then only Little's law tells a typical stay.
-                let clean = step.errors * 20.0 < step.completed;
-                let median =
-                    step.latency_ms.p50.filter(|_| clean && medians.hold(cell, cells)).map(|ms| ms / 1e3);
+                let median = step.latency_ms.p50.filter(|_| answers_all(step) && medians.hold(cell, cells));
+                let median = median.map(|ms| ms / 1e3);
                 Some(Stay { stay: median.or(cell.stay)?, met: cell.in_service, weight: step.completed })
             })
             .collect();
-        Self { stays, steps: true }
+        Self { stays, of: Of::Steps { always_full } }
     }
 
     /// The stays that met a number between two bounds, in milliseconds, sorted, with their weights.
@@ -126,7 +154,7 @@ impl Stays {
         met.sort_by(|a, b| a.0.total_cmp(&b.0));
         let stay_s = middle(&stays) / 1e3;
         let alone: Vec<f64> = stays.iter().map(|(ms, _)| ms / 1e3).collect();
-        let range = if self.steps {
+        let range = if matches!(self.of, Of::Steps { .. }) {
             Some(Estimate::new(stay_s, stay_s, stay_s))
         } else {
             interval::quantile(&alone, 0.5)
@@ -134,10 +162,38 @@ impl Stays {
         Some(Typical { met: middle(&met), stay_s: range? })
     }
 
+    /// The load that a share of the stays met no more than.
+    fn load(&self, share: f64) -> f64 {
+        let mut loads: Vec<(f64, f64)> = self.stays.iter().map(|stay| (stay.met, stay.weight)).collect();
+        loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Bounds are exclusive.
+        weighted(&loads, share) * (1.0 + 1e-9)
+    }
+
+    /// Whether the stays at the lowest loads were as long at loads that are clearly higher, or met nobody at all. In a queue,
+    /// or under sharing, they grow as the load does.
+    fn shows_that_low_loads_do_not_wait(&self) -> bool {
+        let (quarter, half) = (self.load(0.25), self.load(0.5));
+        match self.of {
+            Of::Requests if half < 1.5 => return true,
+            Of::Steps { always_full: true } => return false,
+            _ => {}
+        }
+        let flat = |lower: Option<Typical>, upper: Option<Typical>| {
+            lower.zip(upper).is_some_and(|(lower, upper)| {
+                let load = upper.met / lower.met;
+                let clear = self.of == Of::Requests || load >= CLEARLY_HIGHER;
+                clear && upper.stay_s.high / lower.stay_s.low <= 1.0 + FLAT * (load - 1.0)
+            })
+        };
+        flat(self.met(0.0, half), self.met(half, f64::INFINITY))
+            || flat(self.met(0.0, quarter), self.met(quarter, half))
+    }
+
     /// How different stays are from each other in an overload, against how different they are without one: the ratio of
     /// the coefficients of variation, by quartiles.
     pub(super) fn spread(&self, peak: f64) -> Option<f64> {
-        if self.steps {
+        if matches!(self.of, Of::Steps { .. }) {
             return None;
         }
         let spread = |stays: Vec<(f64, f64)>| {
@@ -149,6 +205,11 @@ impl Stays {
         let free = spread(self.between(0.0, peak * 0.75))?;
         (free > 0.05).then_some(spread(deep)? / free)
     }
+}
+
+/// Whether as good as no request of a step failed or was turned away.
+fn answers_all(step: &Step) -> bool {
+    step.errors * 20.0 < step.completed
 }
 
 fn weight(stays: &[(f64, f64)]) -> f64 {
@@ -192,20 +253,13 @@ fn below(stays: &Stays, bound: f64) -> Option<Free> {
     None
 }
 
-/// The stays at the lowest loads of a recording without an overload. At a constant load nothing says that nobody waited:
-/// then the interval begins at the shortest stays.
+/// The stays at the lowest loads of a recording without an overload. Where nothing shows that these did not have to wait,
+/// the latency without a queue is at most theirs, and the interval begins at zero.
 pub(super) fn lowest(stays: &Stays) -> Option<Free> {
+    let low = stays.between(0.0, stays.load(0.5));
     let all = stays.between(0.0, f64::INFINITY);
-    let mut loads: Vec<(f64, f64)> = stays.stays.iter().map(|stay| (stay.met, stay.weight)).collect();
-    loads.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (half, top) = (middle(&loads), loads.last()?.0);
-    let low = stays.between(0.0, half.max(1.0) * (1.0 + 1e-9));
-    let mut free = free(stays, &low, FEWEST).or_else(|| free(stays, &all, FEWEST))?;
-    if half > 1.3 && top < 2.0 * half {
-        let shortest = all[all.len() / 100].0;
-        free.median_ms = Estimate::new(free.median_ms.value, shortest, free.median_ms.high);
-    }
-    Some(free)
+    let found = free(stays, &low, FEWEST).or_else(|| free(stays, &all, FEWEST))?;
+    Some(if stays.shows_that_low_loads_do_not_wait() { found } else { found.at_most() })
 }
 
 /// Which medians of steps are worth anything.
@@ -241,9 +295,8 @@ fn met_exactly(course: &Course) -> Vec<Stay> {
         .zip(met)
         .filter(|((_, outcome), _)| *outcome == Outcome::Success)
         .filter_map(|(((start, end), _), others)| {
-            let haunted = course.cell_of(start)?.haunted;
             let stay = end.abs_diff(start) as f64 / 1e9;
-            (!haunted).then_some(Stay { stay, met: f64::from(others) + 1.0, weight: 1.0 })
+            course.is_seen(start).then_some(Stay { stay, met: f64::from(others) + 1.0, weight: 1.0 })
         })
         .collect()
 }
@@ -255,7 +308,7 @@ fn met_in_cells(course: &Course) -> Vec<Stay> {
         let (start, end) = request.stay()?;
         let cell = course.cell_of(start)?;
         let met = cell.in_service.max(1.0);
-        (!cell.haunted).then_some(Stay { stay: end.abs_diff(start) as f64 / 1e9, met, weight: 1.0 })
+        course.is_seen(start).then_some(Stay { stay: end.abs_diff(start) as f64 / 1e9, met, weight: 1.0 })
     };
     successes.filter_map(stay).collect()
 }
@@ -272,9 +325,8 @@ fn met_in_windows(course: &Course) -> Vec<Stay> {
     let stay = |request: &Request| {
         let (start, end) = request.stay()?;
         let others = in_service.get(course.windows.index_of(start)?)?;
-        let haunted = course.cell_of(start)?.haunted;
         let met = if long { others.max(1.0) } else { others + 1.0 };
-        (!haunted).then_some(Stay { stay: end.abs_diff(start) as f64 / 1e9, met, weight: 1.0 })
+        course.is_seen(start).then_some(Stay { stay: end.abs_diff(start) as f64 / 1e9, met, weight: 1.0 })
     };
     successes.filter_map(stay).collect()
 }
@@ -295,7 +347,7 @@ pub(super) fn of_services(services_s: &[f64]) -> Option<Free> {
     Some(Free {
         median_ms: interval::quantile(&sorted, 0.5)?,
         mean_ms: interval::mean(&sorted)?,
-        times: ServiceTimes::of(&sorted)?,
+        times: ServiceTimes::of(&sorted.iter().map(|ms| (*ms, 1.0)).collect::<Vec<_>>())?,
     })
 }
 
@@ -304,7 +356,7 @@ fn free(stays: &Stays, sorted: &[(f64, f64)], fewest: usize) -> Option<Free> {
         return None;
     }
     let sorted_ms: Vec<f64> = sorted.iter().map(|(ms, _)| *ms).collect();
-    let (median_ms, mean_ms) = if stays.steps {
+    let (median_ms, mean_ms) = if matches!(stays.of, Of::Steps { .. }) {
         // A handful of typical stays: the range of most of them is the interval.
         let at = |q: f64| weighted(sorted, q);
         let range = |value: f64| Some(Estimate::new(value, at(0.1), at(0.9)));
@@ -313,5 +365,5 @@ fn free(stays: &Stays, sorted: &[(f64, f64)], fewest: usize) -> Option<Free> {
     } else {
         (interval::quantile(&sorted_ms, 0.5)?, interval::mean(&sorted_ms)?)
     };
-    Some(Free { median_ms, mean_ms, times: ServiceTimes::of(&sorted_ms)? })
+    Some(Free { median_ms, mean_ms, times: ServiceTimes::of(sorted)? })
 }

@@ -5,7 +5,7 @@ mod services;
 
 use std::fmt::Write as _;
 
-use goodput_recordings::{Inspection, Options, Workload};
+use goodput_recordings::{Estimate, Inspection, Options, Workload};
 use services::{Case, Event, Load, Request, Service, What, Work};
 
 /// The first seed of those that draw services.
@@ -411,39 +411,74 @@ fn nothing_wrong_is_claimed_where_the_recording_does_not_contain_the_knee() {
 }
 
 #[test]
-fn nine_in_ten_services_drawn_by_chance_are_recovered_and_nothing_is_claimed_without_an_overload() {
-    let [with, without] = [true, false].map(|overload| {
-        let claims: Vec<Claim> = (SEEDS..SEEDS + 30).map(|seed| claim(seed, overload)).collect();
-        [Claim::Right, Claim::Unknown, Claim::Wrong]
-            .map(|wanted| claims.iter().filter(|c| **c == wanted).count())
-    });
-    if std::env::var_os("SHOW").is_some() {
-        eprintln!("right, unknown, wrong: {with:?} with an overload, {without:?} without");
-    }
-    assert!(with[2] <= 3, "{with:?}");
-    assert_eq!(without[2], 0);
+fn nine_in_ten_services_drawn_by_chance_are_recovered_and_no_wrong_capacity_is_claimed_with_confidence() {
+    let tally = Tally::of(SEEDS..SEEDS + 30, true, list);
+    assert!(tally.right >= 27 && tally.wrong == 0, "{tally:?}");
+    let tally = Tally::of(SEEDS..SEEDS + 30, false, list);
+    assert_eq!(tally.wide + tally.wrong, 0, "{tally:?}");
 }
 
-/// What was said of a service drawn by chance.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Claim {
-    Right,
-    Unknown,
-    Wrong,
+/// Services that the fit was never tuned on: `FIRST=5000 SERVICES=100 cargo test --release -p goodput-recordings --test
+/// recovery -- --ignored --nocapture`.
+#[test]
+#[ignore = "draws as many services as one likes, and prints what was said of them"]
+fn the_tally_of_services_drawn_by_chance() {
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+    };
+    let first = number("FIRST", 5000);
+    let seeds = first..first + number("SERVICES", 100);
+    for (stamps, log) in [("nanoseconds", list as fn(&[Request]) -> String), ("whole seconds", nginx)] {
+        for (load, overload) in [("an overload", true), ("a light load", false)] {
+            println!("{load} in {stamps}: {:?}", Tally::of(seeds.clone(), overload, log));
+        }
+    }
 }
 
-/// Right is a capacity within 15 % and a knee within 35 %: heavy tails make the truth of a short recording differ from that
-/// of the service.
-fn claim(seed: u64, overload: bool) -> Claim {
-    let case = by_chance::case(seed, overload);
-    let (capacity, knee) = case.truth();
-    let found = workload(&list(&case.run(seed)));
-    let Some(rate) = found.capacity_per_s else { return Claim::Unknown };
-    if within(rate.value, capacity, 0.15) && found.knee.is_none_or(|found| within(found.value, knee, 0.35)) {
-        return Claim::Right;
+/// What was said of the capacity of services drawn by chance.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Within 15 %.
+    right: u32,
+    /// Nothing.
+    unknown: u32,
+    /// Off by more, with an interval that holds the truth.
+    wide: u32,
+    /// Off by more, with confidence.
+    wrong: u32,
+    /// Knees off by more than 35 %, with confidence.
+    wrong_knees: u32,
+    /// Services of which it is said that they can do over 15 % more than they can.
+    wrong_bounds: u32,
+}
+
+impl Tally {
+    fn of(seeds: std::ops::Range<u64>, overload: bool, log: fn(&[Request]) -> String) -> Self {
+        let mut tally = Self::default();
+        for seed in seeds {
+            let case = by_chance::case(seed, overload);
+            let (capacity, knee) = case.truth();
+            let found = workload(&log(&case.run(seed)));
+            let holds = |estimate: Estimate, truth: f64| (estimate.low..=estimate.high).contains(&truth);
+            let (count, is_usual) = match found.capacity_per_s {
+                None => (&mut tally.unknown, !overload),
+                Some(rate) if within(rate.value, capacity, 0.15) => (&mut tally.right, overload),
+                Some(rate) if holds(rate, capacity) => (&mut tally.wide, false),
+                Some(_) => (&mut tally.wrong, false),
+            };
+            *count += 1;
+            let knee_is_wrong =
+                found.knee.is_some_and(|found| !within(found.value, knee, 0.35) && !holds(found, knee));
+            let bound_is_wrong = found.capacity_at_least_per_s.is_some_and(|least| least > capacity);
+            tally.wrong_knees += u32::from(knee_is_wrong);
+            tally.wrong_bounds += u32::from(bound_is_wrong);
+            if (!is_usual || knee_is_wrong || bound_is_wrong) && std::env::var_os("SHOW").is_some() {
+                eprintln!(
+                    "{seed}: {capacity:.1}/s with {knee:.1}: {:?} with {:?}, at least {:?}: {} {case:?}",
+                    found.capacity_per_s, found.knee, found.capacity_at_least_per_s, found.verdict
+                );
+            }
+        }
+        tally
     }
-    if std::env::var_os("SHOW").is_some() {
-        eprintln!("{seed}: {capacity:.1}/s with {knee:.1}: {rate:?} with {:?}; {case:?}", found.knee);
-    }
-    Claim::Wrong
 }
