@@ -35,7 +35,7 @@ impl Admitted {
     }
 
     /// What was in flight then, this one counted. While threads may keep places, so are those that they keep: in all
-    /// less than half of the limit, so no limiter that asks whether half of it was in use is misled.
+    /// at most half of the limit, so no limiter that asks whether more than half of it was in use is misled.
     #[inline]
     pub(super) fn in_flight(self) -> u32 {
         self.in_flight

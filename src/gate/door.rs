@@ -11,7 +11,7 @@ use crate::{share::Allowance, sync::AtomicU64};
 ///
 /// - *swept*: no thread keeps a place. So it starts, and so it stays where one thread is at the gate.
 /// - *awaited*: the same, and somebody waits.
-/// - *roomy*: threads may keep places. Less than half of the limit is in flight: whatever changes that changes the state
+/// - *roomy*: threads may keep places. At most half of the limit is in flight: whatever changes that changes the state
 ///   in the same step.
 /// - *unswept*: threads may no longer keep places, and some still do.
 ///
@@ -20,8 +20,8 @@ pub(super) struct Door {
     word: AtomicU64,
 }
 
-/// What the door's word said at one moment: from the low end 32 bits in flight, 3 bits of which
-/// one at most is set, the state, and 29 bits limit.
+/// What the door's word said at one moment: from the low end 32 bits in flight, 3 bits state, of which at most one is
+/// set, and 29 bits limit.
 #[derive(Clone, Copy)]
 pub(super) struct Occupancy(u64);
 
@@ -78,12 +78,12 @@ impl Door {
         let _ = self.step(self.look(), |seen| seen.someone_waits().then(|| seen.in_state(Occupancy::SWEPT)));
     }
 
-    /// Lets threads keep places, if nobody waits and in flight is, and at `most` in flight would be, below half of the
+    /// Lets threads keep places, if nobody waits and neither in flight nor `most` places are more than half of the
     /// limit.
     pub(super) fn make_roomy(&self, most: u64) {
         // It is as well if the door stays as it is.
         let _ = self.step(self.look(), |seen| {
-            let fits = !seen.is_half_full() && !seen.is_half_of_limit(most);
+            let fits = !seen.is_over_half() && !seen.is_over_half_of_limit(most);
             (seen.0 & Occupancy::STATE == Occupancy::SWEPT && fits).then(|| seen.in_state(Occupancy::ROOMY))
         });
     }
@@ -198,7 +198,7 @@ impl Occupancy {
     /// Only called where there is room, so in flight stays within 32 bits: it is at most the limit, or `weight` alone.
     #[inline]
     fn with(self, weight: u32) -> Self {
-        Self(self.0 + u64::from(weight)).unswept_if_half_full()
+        Self(self.0 + u64::from(weight)).unswept_if_over_half()
     }
 
     /// Of what is in flight.
@@ -208,12 +208,12 @@ impl Occupancy {
 
     fn limited_to(self, limit: usize) -> Self {
         let limited = Self(self.0 & ((1 << Self::LIMIT_SHIFT) - 1) | Self::limit_bits(limit));
-        limited.unswept_if_half_full()
+        limited.unswept_if_over_half()
     }
 
     #[inline]
-    fn unswept_if_half_full(self) -> Self {
-        if self.is_roomy() && self.is_half_full() { self.unswept() } else { self }
+    fn unswept_if_over_half(self) -> Self {
+        if self.is_roomy() && self.is_over_half() { self.unswept() } else { self }
     }
 
     /// The same, unless it is swept.
@@ -222,13 +222,13 @@ impl Occupancy {
     }
 
     #[inline]
-    fn is_half_full(self) -> bool {
-        self.is_half_of_limit(u64::from(self.in_flight()))
+    fn is_over_half(self) -> bool {
+        self.is_over_half_of_limit(u64::from(self.in_flight()))
     }
 
     #[inline]
-    fn is_half_of_limit(self, places: u64) -> bool {
-        places.saturating_mul(2) >= self.limit() as u64
+    fn is_over_half_of_limit(self, places: u64) -> bool {
+        places.saturating_mul(2) > self.limit() as u64
     }
 
     fn in_state(self, state: u64) -> Self {
@@ -328,7 +328,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_door_is_roomy_only_below_half_of_the_limit_and_awaited_only_when_it_was_swept(
+        fn a_door_is_roomy_only_up_to_half_of_the_limit_and_awaited_only_when_it_was_swept(
             events in prop::collection::vec(event(), 1..100),
         ) {
             let (door, mut inside) = (Door::new(10), Vec::new());
@@ -352,7 +352,7 @@ mod tests {
                     Event::MakeRoomy(most) => {
                         door.make_roomy(most);
                         let is_new = door.look().is_roomy() && !before.is_roomy();
-                        prop_assert!(!is_new || before.is_swept() && 2 * most < before.limit() as u64);
+                        prop_assert!(!is_new || before.is_swept() && 2 * most <= before.limit() as u64);
                     }
                     Event::Sweep => {
                         prop_assert!(!door.begin_sweep().is_roomy());
@@ -365,7 +365,7 @@ mod tests {
                 }
                 let after = door.look();
                 prop_assert_eq!(after.in_flight(), inside.iter().sum::<u32>());
-                prop_assert!(!after.is_roomy() || 2 * (after.in_flight() as usize) < after.limit());
+                prop_assert!(!after.is_roomy() || 2 * (after.in_flight() as usize) <= after.limit());
                 prop_assert!(!after.someone_waits() || after.is_swept());
             }
         }

@@ -48,7 +48,7 @@ use crate::{Clock, GateConfig, Refusal, Request, SystemClock};
 /// # Memory ordering
 ///
 /// What a thread did before it released a token happens before what another does after an admission that this made
-/// possible: with a limit of 1, a gate orders as a mutex does. While less than half of the limit is in flight, a thread
+/// possible: with a limit of 1, a gate orders as a mutex does. While at most half of the limit is in flight, a thread
 /// may keep the place that it frees for its own next request, which orders nothing with others. A refusal orders nothing:
 /// it may rest on what the gate was like a moment ago, as may [`Gate::limit`] and [`Gate::in_flight`]; the latter counts
 /// no place that is only kept.

@@ -24,6 +24,10 @@ const REMEMBERED_DECISIONS: usize = 32;
 /// How often a collector looks whether a writer has left before it goes on without him.
 const PATIENCE: usize = if cfg!(goodput_loom) { 1 } else { 200 };
 
+/// For how many samples at most half of the limit must have been in use before threads may keep places: taking these back
+/// costs about as much as some of the visits that they make cheaper.
+const CALM: u64 = if cfg!(goodput_loom) { 0 } else { 64 };
+
 /// By how much several threads may overstate a silence, so as not to write to one place at every completion.
 const SILENCE_GRAIN_NS: u64 = 10_000;
 
@@ -111,8 +115,8 @@ pub(super) struct Observer {
     rule: WindowRule,
     /// What was collected of the window so far.
     window: Window,
-    /// The largest in flight of the last window that closed.
-    peak: u64,
+    /// Samples of the last windows, in none of which more than half of the limit was in use.
+    calm: u64,
     /// Everything from before that window.
     earlier: Totals,
     admitted: u64,
@@ -138,7 +142,7 @@ impl Observer {
             rule: limiter.next_window(),
             limiter,
             window: Window::EMPTY,
-            peak: 0,
+            calm: 0,
             earlier: Totals::since(now),
             admitted: 0,
             departures: Departures { since: now, left: 0 },
@@ -162,9 +166,9 @@ impl Observer {
         self.limiter.limit()
     }
 
-    /// The largest in flight of the last window that closed.
-    pub(super) fn peak(&self) -> u64 {
-        self.peak
+    /// Whether at most half of the limit has been in use for a while.
+    pub(super) fn is_calm(&self) -> bool {
+        self.calm >= CALM
     }
 
     pub(super) fn limiter_state(&self) -> State {
@@ -244,8 +248,9 @@ impl Observer {
         let area = self.integral.at(now);
         // Below zero only on a clock that stepped back.
         self.window.in_flight_area_ns = u128::try_from(area - self.area_at_opening).unwrap_or(0);
-        self.peak = self.window.max_in_flight;
         let previous_limit = self.limiter.limit();
+        let over_half = self.window.max_in_flight.saturating_mul(2) > previous_limit as u64;
+        self.calm = if over_half { 0 } else { self.calm.saturating_add(self.window.sample_count()) };
         let decision = self.limiter.update(&self.window);
         self.rule = self.limiter.next_window();
         if !self.rule.extend {

@@ -304,9 +304,9 @@ impl<C: Clock> Shared<C> {
         // Under the lock, so that the door never ends up with an older limit than the limiter's, nor roomy under rules
         // that are not plain.
         let after = self.door.0.set_limit(observer.limit());
-        if self.stripes.several() && self.rules.0.flags().are_plain() {
-            // Even if every thread came to keep a place, so that the door does not become tight by that alone.
-            self.door.0.make_roomy(observer.peak() + self.stripes.writers() as u64);
+        if observer.is_calm() && self.stripes.several() && self.rules.0.flags().are_plain() {
+            // Even if every thread kept a place, that alone should not make the door tight.
+            self.door.0.make_roomy(self.stripes.writers() as u64);
         }
         drop(observer);
         if after.is_unswept() {
