@@ -299,7 +299,11 @@ impl Observer {
         let watch = sources.watch;
         let per_stripe = |samples: u64| {
             let missing = samples.saturating_sub(self.window.sample_count());
-            if self.busy_stripes == 1 { missing } else { missing.div_ceil(self.busy_stripes) }
+            if self.busy_stripes == 1 {
+                return missing;
+            }
+            // One more than a fair part, as whoever is first to have that is ahead of the others: a look is dear to all.
+            (missing.div_ceil(self.busy_stripes) + 1).min(missing)
         };
         let (samples, once_felt, not_before) = if self.open {
             let rule = &self.rule;
