@@ -4,8 +4,9 @@ use crate::{Instant, Reason};
 
 use super::{
     Crest, LEAST_SAMPLES, Mode, Part,
-    baseline::QUEUED,
+    baseline::{FREE, QUEUED, error_of_ratio},
     look::{Look, Seen},
+    run::ALONE,
 };
 
 /// A dip goes down to this share of the knee: queue-free if the knee is at most a quarter too high, and cheap. If the
@@ -26,6 +27,8 @@ const ROUNDS: f64 = 4.0;
 const LEAST: f64 = 4.0;
 /// A dip reads lower if it is below this share of the baseline and not by chance.
 const LOWER: f64 = 0.9;
+/// Two dips in a row that both read higher by so many standard errors are sure.
+const AGREED: f64 = 2.0;
 /// Elasticity from which what a dip saw is a queue still.
 const STILL_QUEUE: f64 = 0.75;
 
@@ -54,7 +57,7 @@ impl Crest {
         let Seen { latency_ns, samples, .. } = self.last_run;
         if samples > 0.0 {
             let believed_ns = self.believed(latency_ns);
-            self.last_dip_ns = latency_ns;
+            self.last_dip = self.last_run;
             self.baseline.add(believed_ns, samples, self.memory());
         }
     }
@@ -72,9 +75,9 @@ impl Crest {
             && libm::log(look.latency_ns / known.latency_ns) < -chance;
         let rises = look.latency_ns > known.latency_ns;
         if !(rises && look.overloaded) {
-            self.baseline.add(self.believed(look.latency_ns), look.samples, memory);
+            self.learn_from_dip(look, lower, memory);
         }
-        self.last_dip_ns = look.latency_ns;
+        self.last_dip = look.seen();
         let run = self.last_run;
         if lower && run.samples > 0.0 && look.in_flight < run.in_flight {
             let elasticity =
@@ -97,6 +100,22 @@ impl Crest {
         Reason::Measured
     }
 
+    /// What reads surely lower replaces what was known. So does what two dips in a row agree on, if it is surely higher
+    /// and the dips are not those of one of many. All else is weighed by its samples.
+    pub(super) fn learn_from_dip(&mut self, look: &Look, lower: bool, memory: f64) {
+        let known = self.baseline;
+        let believed_ns = self.believed(look.latency_ns);
+        let both = look.samples + self.last_dip.samples;
+        let noise = error_of_ratio(FREE * known.spread, both, known.samples);
+        if self.knee >= ALONE && libm::log(believed_ns / known.latency_ns) > AGREED * noise {
+            self.baseline.set(believed_ns, both);
+        } else if lower {
+            self.baseline.set(believed_ns, look.samples);
+        } else {
+            self.baseline.add(believed_ns, look.samples, memory);
+        }
+    }
+
     /// A dip that reads higher may have read a pause, or the queue of others who did not dip: it is believed as far as
     /// the dip before it said the same. One that reads lower is believed at once.
     fn believed(&self, latency_ns: f64) -> f64 {
@@ -104,7 +123,7 @@ impl Crest {
         if self.without == Some(Part::SecondDip) || latency_ns <= known {
             return latency_ns;
         }
-        latency_ns.min(self.last_dip_ns.max(known))
+        latency_ns.min(self.last_dip.latency_ns.max(known))
     }
 
     /// Dips often until the baseline is trusted.

@@ -28,8 +28,11 @@ const OVERLOADED: f64 = 0.1;
 const LOST: f64 = 0.5;
 /// The share of the limit from which in flight counts as steady there.
 const STEADY: f64 = 0.9;
-/// How far, in standard deviations of latency, the mean by Little's law may lie from the plain mean at a steady limit.
+/// How far, in standard deviations of latency, the mean by Little's law may lie from the plain mean at a steady limit,
 const TIE: f64 = 0.5;
+/// and which part of the deviation known from dips counts at least: where one answer in ten takes ten times as long, a
+/// short look may have met none of those.
+const TIE_KNOWN: f64 = 0.5;
 
 /// Nothing that anybody would notice, and no zero to divide by.
 const LEAST_IN_FLIGHT: f64 = 1e-6;
@@ -106,7 +109,8 @@ impl Crest {
         if self.mode != Mode::Run && in_flight > STEADY * self.limit {
             // A clump counted or missed shifts the mean by Little's law by up to a round in the window. Where in flight
             // stands still, the plain mean has no survivor bias either, and nearly equal answers tell nearly exactly.
-            let reach = libm::sqrt(variance) * TIE;
+            let known_ns = libm::sqrt(self.baseline.spread) * plain_ns;
+            let reach = TIE * libm::sqrt(variance).max(TIE_KNOWN * known_ns);
             latency_ns = latency_ns.max(plain_ns - reach).min(plain_ns + reach).max(1.0);
         }
         Some(Look {

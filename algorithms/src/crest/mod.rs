@@ -33,7 +33,7 @@ const LONGEST_LOOK: f64 = 128.0;
 /// queue q = N − K             the rest
 /// q > h                       limit ← limit − (q − h)
 /// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew
-/// h = 2 + ½ √K + 0.15 K       headroom; below K = 0.6 in proportion to K
+/// h = 2 + ½ √K + 0.15 K       headroom; below K = 3 in proportion to K
 /// ```
 ///
 /// It starts by **climbing**: the limit is multiplied while latency does not follow concurrency. Then it **runs** on
@@ -84,7 +84,7 @@ pub struct Crest {
     returns_to: f64,
     next_dip: Instant,
     dip_rounds: f64,
-    last_dip_ns: f64,
+    last_dip: Seen,
     usual_silence_ns: f64,
     skipped: bool,
 }
@@ -151,7 +151,7 @@ impl Crest {
             returns_to: initial,
             next_dip: Instant::FAR_FUTURE,
             dip_rounds: 0.0,
-            last_dip_ns: 0.0,
+            last_dip: Seen::default(),
             usual_silence_ns: 0.0,
             skipped: false,
         })

@@ -36,9 +36,9 @@ const SURPRISE: f64 = 0.15;
 const STEADY_AGAIN: f64 = 0.1;
 /// How many looks to wait for that.
 const PATIENCE: u32 = 4;
-/// A limiter by which fewer requests than this are being worked on is probably one of many, and its experiment would
-/// show what the others do.
-const ALONE: f64 = 3.0;
+/// A limiter by which fewer requests than this are being worked on is probably one of many: an experiment of its own, and
+/// a dip that reads higher, would show what the others do.
+pub(super) const ALONE: f64 = 3.0;
 /// When most answers are lost, this part of what is in flight is still admitted.
 const OVERLOAD_LEAVES: f64 = 0.5;
 /// Elasticity of latency, when concurrency was lowered, above which there was a queue,
@@ -135,11 +135,14 @@ impl Crest {
         Reason::Overload
     }
 
-    /// Latency surely below the baseline, and latency at light load, are measurements of the baseline for free.
+    /// Latency surely below the baseline, and latency at light load, are measurements of the baseline for free. The
+    /// former is a service that has become faster: the knee is elsewhere, and what was seen may be a queue still, so
+    /// that the next dip must not wait.
     fn learn_in_passing(&mut self, look: &Look, full: f64) {
         let surely = CONTRADICTION * self.baseline.error(QUEUED, look.samples);
         if libm::log(look.latency_ns / self.baseline.latency_ns) < -surely {
             self.baseline.set(look.latency_ns, look.samples);
+            self.begin_dips_anew();
         }
         if !look.saturated && look.in_flight <= (BELOW_KNEE * self.knee.max(1.0)).max(1.0) {
             self.baseline.learn_spread(look.spread, look.samples / (look.samples + 4.0 * full));

@@ -6,6 +6,7 @@ use super::{
     Crest, FEWEST_SAMPLES, Mode, Part,
     baseline::{FREE, error_of_ratio},
     look::{Look, Seen},
+    run::ALONE,
 };
 
 /// Elasticity of latency from which it follows concurrency. Beyond the knee of a queue it is 1, below it 0; a little
@@ -281,14 +282,14 @@ impl Crest {
 /// exponentially in what is queued, which asks for a constant; how many are busy fluctuates like the square root of
 /// their number; and a baseline is known only to within some percent, which asks for a share.
 ///
-/// A lone limiter of a busy service has at least one request worked on at any time. One that has clearly less is one
-/// of several, and takes a share of the headroom.
+/// With fewer than three requests worked on there is no telling one small service from a part of a larger one that
+/// several limiters share. There it is in proportion to them, so that limiters that share a service share the headroom,
+/// too, and do not queue a constant each.
 pub(super) fn headroom(knee: f64) -> f64 {
-    const LONE: f64 = 0.6;
     const CONSTANT: f64 = 2.0;
     const PER_ROOT: f64 = 0.5;
     const SHARE: f64 = 0.15;
-    let lone = knee.max(LONE);
-    let share = (knee / LONE).min(1.0);
+    let lone = knee.max(ALONE);
+    let share = (knee / ALONE).min(1.0);
     share * (CONSTANT + PER_ROOT * libm::sqrt(lone) + SHARE * lone)
 }

@@ -95,10 +95,72 @@ fn looks_at_light_load_grow_longer_until_the_limit_is_felt() {
 }
 
 #[test]
-fn one_of_several_takes_a_share_of_the_headroom() {
-    assert_eq!(start::headroom(0.3), start::headroom(0.6) / 2.0);
+fn limiters_that_share_a_service_share_the_headroom() {
     assert_eq!(start::headroom(0.0), 0.0);
-    assert!(start::headroom(1.0) > 2.0);
+    assert_eq!(8.0 * start::headroom(0.25), 2.0 * start::headroom(1.0));
+    // 2 + ½ √4 + 0.15 · 4.
+    assert_eq!(start::headroom(4.0), 3.6);
+}
+
+#[test]
+fn two_dips_that_agree_on_a_slower_service_replace_the_baseline_and_one_does_not() {
+    let mut crest = known(10.0, 64.0);
+    crest.learn_from_dip(&dip(20.0), false, 64.0);
+    crest.last_dip = dip(20.0).seen();
+    assert_eq!(crest.baseline.latency_ns, 10.0 * MS as f64);
+    crest.learn_from_dip(&dip(20.0), false, 64.0);
+    assert_eq!(crest.baseline.latency_ns, 20.0 * MS as f64);
+}
+
+#[test]
+fn one_of_many_only_weighs_dips_that_agree() {
+    let mut crest = known(10.0, 64.0);
+    crest.knee = 1.0;
+    crest.last_dip = dip(20.0).seen();
+    crest.learn_from_dip(&dip(20.0), false, 64.0);
+    let weighed = (64.0 * 10.0 + 16.0 * 20.0) / 80.0;
+    assert!((crest.baseline.latency_ns / MS as f64 - weighed).abs() < 1e-6, "{crest:?}");
+}
+
+#[test]
+fn a_dip_that_reads_surely_lower_is_the_baseline() {
+    let mut crest = known(10.0, 64.0);
+    crest.learn_from_dip(&dip(6.0), true, 64.0);
+    assert_eq!(crest.baseline.latency_ns, 6.0 * MS as f64);
+}
+
+#[test]
+fn a_service_that_became_faster_is_dipped_into_soon() {
+    let mut crest = known(100.0, 64.0);
+    crest.mode = Mode::Run;
+    crest.round_ns = 100.0 * MS as f64;
+    crest.next_dip = Instant::FAR_FUTURE;
+    crest.update(&window_at(0.0, 10.0 * MS as f64, 10.0, 64));
+    // Eight rounds of 10 ms, rounded up to a power of two: 2²⁷ ns.
+    assert_eq!(crest.next_dip, Instant::from_nanos(1 << 27));
+}
+
+/// One that knows the baseline of 10 requests, which it has seen so many times.
+fn known(latency_ms: f64, samples: f64) -> Crest {
+    let mut crest = Crest::new(CrestSettings { initial: 12, ..CrestSettings::default() }).unwrap();
+    crest.knee = 10.0;
+    crest.baseline.set(latency_ms * MS as f64, samples);
+    crest
+}
+
+/// What a dip of 16 answers saw.
+fn dip(latency_ms: f64) -> Look {
+    Look {
+        samples: 16.0,
+        duration_ns: 2.0 * latency_ms * MS as f64,
+        latency_ns: latency_ms * MS as f64,
+        in_flight: 8.0,
+        peak: 8.0,
+        spread: 1.0,
+        saturated: true,
+        overloaded: false,
+        lost: false,
+    }
 }
 
 #[test]
