@@ -270,7 +270,8 @@ fn saturated(
         capacity_at_least_per_s: common.capacity_at_least_per_s.map(|least| least.min(capacity.low)),
         no_load_latency_ms: stay.as_ref().map(|free| free.median_ms),
         knee,
-        service: Some(model),
+        // A bend that nothing places says nothing of what makes it.
+        service: knee.map(|_| model),
         service_time_ms: stay.map(|free| free.times),
         verdict,
         ..common
