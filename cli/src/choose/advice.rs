@@ -84,6 +84,7 @@ impl Advice {
 
 fn headline(verdict: Verdict, question: &Question, pick: &Standing) -> String {
     let share = percent(pick.total.value);
+    let overloaded = question.workload.capacity_per_s.is_some();
     let at = match question.place {
         Place::Server => "",
         Place::Clients(_) => " at each client",
@@ -102,9 +103,15 @@ fn headline(verdict: Verdict, question: &Question, pick: &Standing) -> String {
             format!("Use {}{at}: {share} of what the best limits in hindsight can do.", spoken(&pick.name))
         }
         Verdict::ObserveFirst => format!(
-            "This log holds no overload, so nobody can say where the service gets full: run {}{at} in observe-only mode, \
-             and choose again with the log of a busier hour or of a load test.",
-            spoken(&pick.name)
+            "This log {}, so nobody can say where the service gets full: run {}{at} in observe-only mode, and choose again \
+             with the log of a {}.",
+            if overloaded {
+                "holds no request that met a free service"
+            } else {
+                "holds no overload that tells"
+            },
+            spoken(&pick.name),
+            if overloaded { "time with quiet hours too" } else { "busier hour or of a load test" }
         ),
     }
 }

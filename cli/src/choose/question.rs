@@ -115,8 +115,8 @@ fn assumptions(workload: &Workload, replay: &Replay) -> Vec<String> {
     }
     if workload.knee.is_none() {
         all.push(
-            "The recording holds no overload: that the service was full at its busiest is a guess on the safe side, and \
-             all was played again with four times as many workers."
+            "The recording does not show where the service gets full: that it was full at its busiest is a guess on the safe \
+             side, and all was played again with four times as many workers."
                 .to_owned(),
         );
     }

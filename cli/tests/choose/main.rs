@@ -110,20 +110,45 @@ fn a_browser_shows_all_of_it_on_a_phone_and_on_a_screen_by_day_and_by_night() {
 
 #[test]
 fn a_log_without_an_overload_is_to_be_watched_first() {
-    // One request after the other: nothing tells how many the service could do at once.
-    let mut log = String::from("start_ns,latency_ns,outcome,service_ns,status,nested\n");
-    for n in 0..400_u64 {
-        log.push_str(&format!("{},{},success,,200,false\n", n * 250_000_000, 40_000_000 + n % 7 * 3_000_000));
-    }
     let out = empty_folder("calm");
     let output =
-        with_input(&["choose", "-", "--seeds", "2", "--json", "--out", &out.to_string_lossy()], &log);
+        with_input(&["choose", "-", "--seeds", "2", "--json", "--out", &out.to_string_lossy()], &calm_log());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["recording"]["workload"]["knee"], Value::Null);
     assert_eq!(report["recommendation"]["verdict"], "observe_first");
     let config = GateConfig::from_toml(&fs::read_to_string(out.join("limiter.toml")).unwrap()).unwrap();
     assert!(config.observe_only);
+}
+
+#[test]
+fn how_far_it_is_is_shown_on_a_terminal_and_nowhere_else() {
+    let out = empty_folder("terminal");
+    let log = out.join("calm.csv");
+    fs::write(&log, calm_log()).unwrap();
+    let (log, out) = (log.to_string_lossy(), out.to_string_lossy());
+    let output = goodput(&["choose", &log, "--seeds", "2", "--out", &out]);
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+
+    // Gives the command a terminal of its own, and writes what it shows there to its standard output.
+    let shown = Command::new("script")
+        .args(["--quiet", "--return", "--command"])
+        .arg(format!("'{}' choose '{log}' --seeds 2 --out '{out}'", env!("CARGO_BIN_EXE_goodput")))
+        .arg("/dev/null")
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output();
+    let Ok(shown) = shown else {
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: no `script` is installed, so no terminal was looked at");
+        return;
+    };
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.status.success() && text.contains("comparing limiters"), "{text}");
 }
 
 #[test]
@@ -175,6 +200,15 @@ fn report() -> &'static Value {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     })
+}
+
+/// One request after the other: nothing tells how many the service could do at once.
+fn calm_log() -> String {
+    let mut log = String::from("start_ns,latency_ns,outcome,service_ns,status,nested\n");
+    for n in 0..400_u64 {
+        log.push_str(&format!("{},{},success,,200,false\n", n * 250_000_000, 40_000_000 + n % 7 * 3_000_000));
+    }
+    log
 }
 
 fn folder() -> PathBuf {

@@ -262,14 +262,17 @@ fn saturated(
     let verdict =
         format!("The service saturates at {} requests per second{at}; more only wait.", range(capacity));
     let common = common(cells);
+    // Where nobody met a free service, the shortest stays are a bound, which says nothing of the knee.
+    let stay = free.or_else(|| times::lowest(stays).map(Free::at_most));
     Workload {
         capacity_per_s: Some(capacity),
         // Short requests that pass long ones may have been faster for a while.
         capacity_at_least_per_s: common.capacity_at_least_per_s.map(|least| least.min(capacity.low)),
-        no_load_latency_ms: free.as_ref().map(|free| free.median_ms),
+        no_load_latency_ms: stay.as_ref().map(|free| free.median_ms),
         knee,
-        service: Some(model),
-        service_time_ms: free.map(|free| free.times),
+        // A bend that nothing places says nothing of what makes it.
+        service: knee.map(|_| model),
+        service_time_ms: stay.map(|free| free.times),
         verdict,
         ..common
     }

@@ -59,7 +59,7 @@ pub(super) struct Free {
 
 impl Free {
     /// Nobody knows how long these had to wait.
-    fn at_most(self) -> Self {
+    pub(super) fn at_most(self) -> Self {
         let at_most = |estimate: Estimate| Estimate::new(estimate.value, 0.0, estimate.high);
         Self { median_ms: at_most(self.median_ms), mean_ms: at_most(self.mean_ms), ..self }
     }
@@ -232,13 +232,15 @@ fn weighted(stays: &[(f64, f64)], q: f64) -> f64 {
     found.map_or(0.0, |(stay, _)| *stay)
 }
 
-/// The stays of requests that met so few that they did not wait; by one way of knowing what they met, else by another,
-/// else of those that met at most as many as the knee has room for.
+/// The stays of requests that met so few that they did not wait: by cell, where what each met is not known exactly, else by
+/// request, else those that met at most as many as the knee has room for. Where no cell was quiet, some of these did wait.
 pub(super) fn no_load(by_cell: Option<&Stays>, stays: &Stays, knee: f64) -> Option<Free> {
-    by_cell
-        .and_then(|stays| below(stays, 0.5 * knee))
-        .or_else(|| below(stays, 0.7 * knee))
-        .or_else(|| free(stays, &stays.between(0.0, knee.max(1.5)), FEWEST))
+    let quiet = by_cell.and_then(|stays| below(stays, 0.5 * knee));
+    quiet.or_else(|| {
+        let few = below(stays, 0.7 * knee);
+        let found = few.or_else(|| free(stays, &stays.between(0.0, knee.max(1.5)), FEWEST));
+        if by_cell.is_some() { found.map(Free::mixed) } else { found }
+    })
 }
 
 /// The stays of requests that met the fewest that enough requests met, if those are fewer than a bound.
