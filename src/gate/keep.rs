@@ -22,13 +22,13 @@ impl<C> Shared<C> {
         &self,
         weight: u32,
         mut seen: Occupancy,
-        admits: impl Fn(Occupancy) -> bool,
+        admits: impl Fn(Occupancy) -> bool + Copy,
     ) -> Result<Occupancy, Occupancy> {
         loop {
-            match self.door.0.enter(weight, seen, &admits) {
+            match self.door.0.enter(weight, seen, admits) {
                 Ok(after) if after.is_unswept() => return Ok(self.tidy(after)),
                 Ok(after) => return Ok(after),
-                Err(stands) => seen = self.look_closer(stands, &admits)?,
+                Err(stands) => seen = self.look_closer(stands, admits)?,
             }
         }
     }

@@ -392,7 +392,7 @@ impl<C: Clock> Shared<C> {
         again: bool,
     ) -> Result<Places, Obstacle> {
         let weight = request.weight.max(1);
-        let has_room = |seen: Occupancy| seen.has_room(weight, part);
+        let has_room = move |seen: Occupancy| seen.has_room(weight, part);
         let looked = self.look_whether(has_room);
         let (Ok(seen) | Err(seen)) = looked;
         if self.rules.0.flags().has(Flags::PAUSED) {

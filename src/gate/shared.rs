@@ -138,7 +138,7 @@ impl<C: Clock> Shared<C> {
     #[inline(always)]
     pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
         let weight = request.weight.max(1);
-        let admits = |seen: Occupancy| seen.admits(weight, part);
+        let admits = move |seen: Occupancy| seen.admits(weight, part);
         let seen = self.look_whether(admits).map_err(Stopped::Full)?;
         let now = self.clock.now();
         if request.deadline.is_some_and(|deadline| deadline <= now) {

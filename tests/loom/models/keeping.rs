@@ -177,8 +177,8 @@ fn every_sample_of_those_who_keep_their_places_is_shown_once() {
     });
 }
 
-/// A gate at which two threads have been, so that threads may keep places from now on. The two share a stripe with
-/// nobody, and are shown to no limiter but the one they began with.
+/// A gate at which two threads have been, so that threads may keep places from now on. `limiter` is shown nothing of those
+/// visits.
 fn roomy_gate(limiter: Box<dyn Limiter>) -> Gate<ManualClock> {
     let gate = gate(fixed(LIMIT), 2, 4);
     let there = gate.clone();
