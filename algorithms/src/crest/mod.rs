@@ -48,8 +48,9 @@ const LONGEST_LOOK: f64 = 128.0;
 /// **Choose it** unless you know better: it is told nothing about the service.
 ///
 /// **Known to go wrong:**
-/// - Many limiters of one small service keep the constant part of the headroom each, and believe each other's queue to
-///   be latency without one. Where the service changes its speed under them, this lasts.
+/// - Many limiters of one small service believe each other's queue to be latency without one. Where the service changes
+///   its speed under them, this lasts.
+/// - A single worker behind one limiter idles now and then, for it looks like a part of a larger service.
 /// - A service that becomes slower by less than half is taken for a queue until two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
 /// - Bursts beyond the knee are refused, also where a service would have worked them off before their deadlines.
