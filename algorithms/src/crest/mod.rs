@@ -22,8 +22,10 @@ use crate::{CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, S
 const LEAST_SAMPLES: f64 = 16.0;
 /// but two rounds will do where they hold fewer, down to this.
 const FEWEST_SAMPLES: f64 = 8.0;
-/// At light load nothing is to be decided until the limit is felt, and long looks cost less: up to so many samples.
-const LONGEST_LOOK: f64 = 128.0;
+/// After so many looks at light load without the limit being felt, nothing is likely to be decided soon,
+const CALM: u32 = 32;
+/// and long looks of so many samples cost less. They end as soon as the limit is felt.
+const LONG_LOOK: u64 = 128;
 
 /// Estimates the queue inside the service by Little's law, and holds it small.
 ///
@@ -88,6 +90,8 @@ pub struct Crest {
     last_dip: Seen,
     usual_silence_ns: f64,
     skipped: bool,
+    /// Looks at light load since the limit was last felt.
+    calm_looks: u32,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -155,6 +159,7 @@ impl Crest {
             last_dip: Seen::default(),
             usual_silence_ns: 0.0,
             skipped: false,
+            calm_looks: 0,
         })
     }
 
@@ -172,10 +177,13 @@ impl Crest {
             self.open_after(1.0, samples);
             return (Reason::ServiceShift, None);
         }
-        if self.is_long_look() && window.limit_hits > 0 {
-            // A look at light load, until now. From here on it is another.
-            self.open_after(0.0, self.least_samples());
-            return (Reason::Undecided, None);
+        if window.limit_hits > 0 {
+            self.calm_looks = 0;
+            if self.rule.min_samples > self.rule.samples_once_felt {
+                // A long look at light load, until now. From here on it is another.
+                self.open_after(0.0, self.least_samples());
+                return (Reason::Undecided, None);
+            }
         }
         let Some(look) = self.look(window) else { return (Reason::Undecided, None) };
         self.skipped = false;
@@ -207,14 +215,13 @@ impl Crest {
             .no_later_than(self.deadline());
     }
 
-    fn is_long_look(&self) -> bool {
-        self.rule.min_samples > self.rule.samples_once_felt
-    }
-
-    /// A new window at once, twice as long as the last look unless the limit is felt.
-    fn look_longer(&mut self, last: &Look) {
+    /// A new window at once, which may be long if load has been light for long.
+    fn look_on(&mut self) {
         self.open_after(0.0, self.least_samples());
-        self.rule.min_samples = self.rule.min_samples.max((2.0 * last.samples).min(LONGEST_LOOK) as u64);
+        self.calm_looks = self.calm_looks.saturating_add(1);
+        if self.calm_looks >= CALM {
+            self.rule.min_samples = self.rule.min_samples.max(LONG_LOOK);
+        }
     }
 
     /// The same window, until it holds so many samples and its round ends.

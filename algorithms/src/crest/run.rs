@@ -112,7 +112,7 @@ impl Crest {
         } else {
             self.grown = 0;
             if !look.saturated && look.peak <= LIGHT * self.limit {
-                self.look_longer(look);
+                self.look_on();
                 return Reason::AppLimited;
             }
             if look.saturated { Reason::Holding } else { Reason::AppLimited }

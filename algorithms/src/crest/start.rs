@@ -170,7 +170,7 @@ impl Crest {
         if self.bracket.accepted > 0.0 {
             self.knee = self.bracket.accepted;
             self.run_from_here(false);
-            self.look_longer(look);
+            self.look_on();
             return Reason::AppLimited;
         }
         self.baseline.learn_spread(look.spread, 0.5);
@@ -179,7 +179,7 @@ impl Crest {
         } else {
             self.baseline.add(look.latency_ns, look.samples, self.full_window(look.in_flight));
         }
-        self.look_longer(look);
+        self.look_on();
         Reason::AppLimited
     }
 
