@@ -35,7 +35,7 @@ const LONG_LOOK: u64 = 128;
 /// queue q = N − K             the rest
 /// q > h                       limit ← limit − (q − h)
 /// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew
-/// h = 2 + ½ √K + 0.15 K       headroom; below K = 3 in proportion to K
+/// h = 2 + ½ √K + 0.15 K       headroom; below K = 2.5 in proportion to K
 /// ```
 ///
 /// It starts by **climbing**: the limit is multiplied while latency does not follow concurrency. Then it **runs** on

@@ -6,7 +6,6 @@ use super::{
     Crest, FEWEST_SAMPLES, Mode, Part,
     baseline::{FREE, error_of_ratio},
     look::{Look, Seen},
-    run::ALONE,
 };
 
 /// Elasticity of latency from which it follows concurrency. Beyond the knee of a queue it is 1, below it 0; a little
@@ -282,14 +281,16 @@ impl Crest {
 /// exponentially in what is queued, which asks for a constant; how many are busy fluctuates like the square root of
 /// their number; and a baseline is known only to within some percent, which asks for a share.
 ///
-/// With fewer than three requests worked on there is no telling one small service from a part of a larger one that
+/// With fewer than two or three requests worked on there is no telling one small service from a part of a larger one that
 /// several limiters share. There it is in proportion to them, so that limiters that share a service share the headroom,
 /// too, and do not queue a constant each.
 pub(super) fn headroom(knee: f64) -> f64 {
     const CONSTANT: f64 = 2.0;
     const PER_ROOT: f64 = 0.5;
     const SHARE: f64 = 0.15;
-    let lone = knee.max(ALONE);
-    let share = (knee / ALONE).min(1.0);
+    // At 2 a lone worker idles less, at 3 limiters of one small service queue less.
+    const SHARED: f64 = 2.5;
+    let lone = knee.max(SHARED);
+    let share = (knee / SHARED).min(1.0);
     share * (CONSTANT + PER_ROOT * libm::sqrt(lone) + SHARE * lone)
 }
