@@ -14,6 +14,8 @@ pub(super) struct Listener {
     intervals: Box<[Interval]>,
     /// Intervals so far.
     pub(super) total: usize,
+    /// The place of the next one in the ring.
+    next: usize,
     /// How many are listened to; zero before there are two waves.
     count: usize,
     /// By how much an interval counts, by its number modulo `count`.
@@ -60,6 +62,7 @@ impl Listener {
             period,
             intervals: vec![Interval::default(); history].into_boxed_slice(),
             total: 0,
+            next: 0,
             count: 0,
             phases: vec![Phases::default(); history].into_boxed_slice(),
             sums: Sums::default(),
@@ -68,20 +71,23 @@ impl Listener {
 
     /// What is heard once there are two whole waves, after one interval that is left out.
     pub(super) fn hear(&mut self, throughput: f64, limit: f64) -> Option<Sounds> {
-        let new = Interval { throughput, limit };
-        let number = self.total;
+        let place = self.next;
         let history = self.intervals.len();
-        let count = number.min(history) / self.period * self.period;
+        let (number, before) = (self.total, self.count);
+        if before < history {
+            self.count = number.min(history) / self.period * self.period;
+        }
         // Before the new one takes its place.
-        let displaced = self.intervals[(number + history - count) % history];
-        self.intervals[number % history] = new;
+        let first = if place >= self.count { place - self.count } else { place + history - self.count };
+        let displaced = self.intervals[first];
+        self.intervals[place] = Interval { throughput, limit };
+        self.next = if place + 1 == history { 0 } else { place + 1 };
         self.total += 1;
-        if count <= self.period {
+        if self.count <= self.period {
             return None;
         }
-        let phase = number % count;
-        if count != self.count {
-            self.count = count;
+        let phase = if self.count == history { place } else { number % self.count };
+        if self.count != before {
             self.tune();
             self.listen_anew();
         } else if phase == 0 {
@@ -92,7 +98,7 @@ impl Listener {
                 Interval { throughput: throughput - displaced.throughput, limit: limit - displaced.limit };
             self.sums.add(change, &self.phases[phase]);
         }
-        Some(self.sums.over(count as f64))
+        Some(self.sums.over(self.count as f64))
     }
 
     fn tune(&mut self) {
