@@ -53,18 +53,19 @@ use crate::{
 /// a later time swept. A thread may take its place until then: it saw the door before that, and comes before it.
 ///
 /// **A waiter.** It joins the queue, raises the flag, which only a swept door has, and only then looks for room once
-/// more, all under the lock of `desk`. While the flag is up no place is kept. A release that comes before the flag in the door's order is what that look sees. One that comes later sees
-/// the flag, takes the lock, and finds the waiter in the queue. The same holds for a raised limit, and for the release
-/// of one who is in a class, which takes the lock anyway. The flag falls under the lock, when the queue is empty.
+/// more, all under the lock of `desk`. While the flag is up no place is kept. A release that comes before the flag in the
+/// door's order is what that look sees. One that comes later sees the flag, takes the lock, and finds the waiter in the
+/// queue. The same holds for a raised limit, and for the release of one who is in a class, which takes the lock anyway.
+/// The flag falls under the lock, when the queue is empty.
 ///
 /// **An observation.** A writer makes its stripe's `turns` odd, passes the door or takes or keeps its place, reads the
 /// generation, writes that bank, and makes `turns` even with `Release`. A collector changes the generation, passes the
 /// door and the word of each stripe's place, and reads `turns` with `Acquire`. Of the word that the writer changed: if
 /// the writer came first, the collector sees that it is at work, or that it has left and what it wrote. If the collector
-/// came first, the writer sees the new generation, and writes the other bank. So a
-/// collector that sees a stripe at rest, or moving on, owns the bank it turned away from: it reads it, empties it,
-/// and gives it back with the `Release` of the next generation. If the writer does not leave in time, nobody waits: its
-/// bank is left to the next collection, which is put off until then.
+/// came first, the writer sees the new generation, and writes the other bank. So a collector that sees a stripe at rest,
+/// or moving on, owns the bank it turned away from: it reads it, empties it, and gives it back with the `Release` of the
+/// next generation. If the writer does not leave in time, nobody waits: its bank is left to the next collection, which is
+/// put off until then.
 ///
 /// A collector whose own stripe is the only one that moved, as far as it sees, passes nothing and changes nothing: of
 /// its own stripe it owns both banks, as nobody else collects meanwhile. What it does not see yet comes with a later
