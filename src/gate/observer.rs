@@ -115,8 +115,8 @@ pub(super) struct Observer {
     rule: WindowRule,
     /// What was collected of the window so far.
     window: Window,
-    /// Samples of the last windows, in none of which more than half of the limit was in use.
-    calm: u64,
+    /// How many samples more it takes to call the gate calm.
+    restless: u64,
     /// Everything from before that window.
     earlier: Totals,
     admitted: u64,
@@ -142,7 +142,7 @@ impl Observer {
             rule: limiter.next_window(),
             limiter,
             window: Window::EMPTY,
-            calm: 0,
+            restless: CALM,
             earlier: Totals::since(now),
             admitted: 0,
             departures: Departures { since: now, left: 0 },
@@ -168,7 +168,7 @@ impl Observer {
 
     /// Whether at most half of the limit has been in use for a while.
     pub(super) fn is_calm(&self) -> bool {
-        self.calm >= CALM
+        self.restless == 0
     }
 
     pub(super) fn limiter_state(&self) -> State {
@@ -250,7 +250,8 @@ impl Observer {
         self.window.in_flight_area_ns = u128::try_from(area - self.area_at_opening).unwrap_or(0);
         let previous_limit = self.limiter.limit();
         let over_half = self.window.max_in_flight.saturating_mul(2) > previous_limit as u64;
-        self.calm = if over_half { 0 } else { self.calm.saturating_add(self.window.sample_count()) };
+        self.restless =
+            if over_half { CALM } else { self.restless.saturating_sub(self.window.sample_count()) };
         let decision = self.limiter.update(&self.window);
         self.rule = self.limiter.next_window();
         if !self.rule.extend {
