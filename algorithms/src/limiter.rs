@@ -93,18 +93,11 @@ impl WindowRule {
     /// One sample at a time, for algorithms that step with every request.
     pub const EACH: Self = Self::samples(1);
 
-    /// The same, but `samples` will do once the limit is felt.
-    #[must_use]
-    pub const fn or_once_felt(mut self, samples: u64) -> Self {
-        self.samples_once_felt = samples;
-        self
-    }
-
     /// How many samples such a window must hold, as far as it has come.
     #[must_use]
     pub fn samples_wanted(&self, window: &Window) -> u64 {
-        let felt = window.limit_hits > 0;
-        if felt { self.min_samples.min(self.samples_once_felt) } else { self.min_samples }
+        let was_felt = window.limit_hits > 0;
+        if was_felt { self.min_samples.min(self.samples_once_felt) } else { self.min_samples }
     }
 
     /// The same, going on with the samples of the last window.
