@@ -27,6 +27,8 @@ const ROUNDS: f64 = 4.0;
 const LEAST: f64 = 4.0;
 /// A dip reads lower if it is below this share of the baseline and not by chance.
 const LOWER: f64 = 0.9;
+/// If it may be chance, but is lower by so many standard errors, another dip comes soon, to tell.
+const PERHAPS: f64 = 0.5;
 /// Two dips in a row that both read higher by so many standard errors are sure.
 const AGREED: f64 = 2.0;
 /// Elasticity from which what a dip saw is a queue still.
@@ -35,6 +37,7 @@ const STILL_QUEUE: f64 = 0.75;
 impl Crest {
     /// Cuts the limit, if it is felt at all.
     pub(super) fn begin_dip(&mut self) -> Option<Reason> {
+        self.dip_was_due = true;
         if !self.saturated || self.limit < 2.0 || self.without == Some(Part::Dips) {
             if self.saturated && self.without != Some(Part::Dips) {
                 self.dip_at_the_floor();
@@ -71,8 +74,9 @@ impl Crest {
         self.baseline.learn_spread(look.spread, look.samples / (look.samples + memory + 64.0));
         let known = self.baseline;
         let chance = known.error(QUEUED, look.samples);
-        let lower = look.latency_ns < LOWER * known.latency_ns
-            && libm::log(look.latency_ns / known.latency_ns) < -chance;
+        let fell = libm::log(look.latency_ns / known.latency_ns);
+        let reads_lower = look.latency_ns < LOWER * known.latency_ns;
+        let lower = reads_lower && fell < -chance;
         let rises = look.latency_ns > known.latency_ns;
         if !(rises && look.overloaded) {
             self.learn_from_dip(look, lower, memory);
@@ -90,7 +94,7 @@ impl Crest {
         self.mode = Mode::Run;
         self.set_limit(self.returns_to);
         self.round_ns = look.latency_ns;
-        if lower {
+        if reads_lower && fell < -PERHAPS * chance {
             self.schedule_dip(SOON);
         } else {
             self.dip_rounds = (2.0 * self.dip_rounds).min(REGULAR);

@@ -1,7 +1,9 @@
 //! The algorithm of this crate. `start` brackets the knee, `run` holds the queue there and checks what surprises it,
-//! `dip` measures the baseline again and again; `look` reads windows, `baseline` knows how well it knows.
+//! `cuts` doubts a queue that cuts do not lower, `dip` measures the baseline again and again; `look` reads windows,
+//! `baseline` knows how well it knows.
 
 mod baseline;
+mod cuts;
 mod dip;
 mod look;
 mod run;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     baseline::Baseline,
+    cuts::Cuts,
     look::{Look, Seen},
     start::Bracket,
 };
@@ -83,11 +86,14 @@ pub struct Crest {
     alarm_ns: f64,
     above: Seen,
     above_limit: f64,
+    cuts: Cuts,
     /// The limit after the dip.
     returns_to: f64,
     next_dip: Instant,
     dip_rounds: f64,
     last_dip: Seen,
+    /// A dip was due since the last look in the run.
+    dip_was_due: bool,
     usual_silence_ns: f64,
     skipped: bool,
     /// Looks at light load since the limit was last felt.
@@ -153,10 +159,12 @@ impl Crest {
             alarm_ns: 0.0,
             above: Seen::default(),
             above_limit: initial,
+            cuts: Cuts::NONE,
             returns_to: initial,
             next_dip: Instant::FAR_FUTURE,
             dip_rounds: 0.0,
             last_dip: Seen::default(),
+            dip_was_due: false,
             usual_silence_ns: 0.0,
             skipped: false,
             calm_looks: 0,
@@ -345,6 +353,10 @@ pub enum Part {
     SecondDip,
     /// Checking a sudden rise of latency by an experiment.
     Checks,
+    /// Waiting for a dip when cuts do not lower latency.
+    Cuts,
+    /// Growing only right after a dip where few requests are worked on.
+    Together,
     /// Climbing anew after growing three times in a row.
     Climbs,
     /// Stopping an obvious overshoot before its window is full.

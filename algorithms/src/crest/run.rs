@@ -5,6 +5,7 @@ use crate::{Limiter, Reason};
 use super::{
     Crest, LEAST_SAMPLES, Mode, Part,
     baseline::{CONTRADICTION, FREE, QUEUED, error_of_ratio},
+    cuts::Cuts,
     dip::BELOW_KNEE,
     look::Look,
     start::{Bracket, ENOUGH, headroom},
@@ -29,6 +30,8 @@ const MOST_GROWTH: f64 = 0.5;
 const LIGHT: f64 = 0.5;
 /// After a small change of the limit, wait this part of a round.
 const SETTLE: f64 = 0.3;
+/// A climb in the middle of a run goes up by smaller steps than the first: most of the way is known.
+const AGAIN: f64 = 1.5;
 /// A queue that surely exceeds its headroom by this share of all in flight was not made by a small error of the limit:
 /// something has changed.
 const SURPRISE: f64 = 0.15;
@@ -39,10 +42,14 @@ const PATIENCE: u32 = 4;
 /// A limiter by which fewer requests than this are being worked on is probably one of many: an experiment of its own, and
 /// a dip that reads higher, would show what the others do.
 pub(super) const ALONE: f64 = 3.0;
+/// With fewer requests than this being worked on,
+const FEW: f64 = 2.0;
+/// and a limit below this, there may be many limiters of which each finds that growing pays, while all together lose by it.
+const LOW: f64 = 4.0;
 /// When most answers are lost, this part of what is in flight is still admitted.
 const OVERLOAD_LEAVES: f64 = 0.5;
 /// Elasticity of latency, when concurrency was lowered, above which there was a queue,
-const QUEUE: f64 = 0.5;
+pub(super) const QUEUE: f64 = 0.5;
 /// below which there was none (between them it was the queue of several limiters),
 const NO_QUEUE: f64 = 0.25;
 /// and above which there is one still.
@@ -94,14 +101,21 @@ impl Crest {
         if look.saturated {
             self.knee = working;
         }
+        let too_much = queue > room && in_flight > 1.0;
+        if !too_much || !look.saturated || look.overloaded {
+            self.cuts = Cuts::NONE;
+        } else if let Some(reason) = self.wait_for_dip(look) {
+            return reason;
+        }
+        let may_grow = self.may_grow(look, working);
         let before = self.limit();
-        let reason = if queue > room && in_flight > 1.0 {
+        let reason = if too_much {
             self.grown = 0;
             let less = look.peak.min(self.limit) - (queue - room);
             let less = less.max(LEAST_LEFT * self.limit).max(1.0);
             self.set_limit(less.min(self.limit));
             Reason::QueueBuilding
-        } else if look.saturated && !look.overloaded && queue < GROW_BELOW * room {
+        } else if queue < GROW_BELOW * room && may_grow {
             if self.grown >= GROWTH.len() - 1 && in_flight > 2.0 && self.without != Some(Part::Climbs) {
                 return self.climb_anew(look);
             }
@@ -150,11 +164,19 @@ impl Crest {
         }
     }
 
+    /// Growing asks for demand. Where there may be many limiters, they grow together, right after a dip, so that each sees
+    /// what all of them did.
+    fn may_grow(&mut self, look: &Look, working: f64) -> bool {
+        let after_dip = core::mem::take(&mut self.dip_was_due);
+        let alone = working >= FEW || self.limit >= LOW || self.without == Some(Part::Together);
+        look.saturated && !look.overloaded && (alone || after_dip)
+    }
+
     fn climb_anew(&mut self, look: &Look) -> Reason {
         self.grown = 0;
         self.bracket = Bracket::from(look.in_flight);
         self.baseline.samples = self.baseline.samples.max(look.samples);
-        self.accept(look.in_flight, 2.0)
+        self.accept(look.in_flight, AGAIN)
     }
 
     /// What was seen while latency was still moving must not be compared: wait until two looks agree, then check.

@@ -94,10 +94,9 @@ impl Crest {
         let spread = self.baseline.spread.max(look.spread / 2.0);
         let error = error_of_ratio(FREE * spread, look.samples, self.baseline.samples);
         let slots = look.in_flight.max(self.least_samples());
+        let obvious = apart > APART && risen - OBVIOUS * error > FOLLOWS * apart;
         if look.samples < FULL_ROUND * slots {
-            let obvious =
-                self.bracket.steps >= 2 && apart > APART && risen - OBVIOUS * error > FOLLOWS * apart;
-            return if obvious && self.without != Some(Part::EarlyStop) {
+            return if obvious && self.bracket.steps >= 2 && self.without != Some(Part::EarlyStop) {
                 self.stop_climb(look)
             } else {
                 self.undecided((1.4 * look.samples).min(slots))
@@ -115,7 +114,12 @@ impl Crest {
         }
         self.bracket.unfilled = 0;
         if !look.saturated {
-            return self.climb_without_demand(look);
+            return if accepted > 0.0 && obvious {
+                // Nobody feels the limit, but there is a queue all the same, and it grows.
+                self.stop_climb(look)
+            } else {
+                self.climb_without_demand(look)
+            };
         }
         if accepted == 0.0 {
             let light_load_known =

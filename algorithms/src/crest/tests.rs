@@ -138,6 +138,74 @@ fn a_service_that_became_faster_is_dipped_into_soon() {
     assert_eq!(crest.next_dip, Instant::from_nanos(1 << 27));
 }
 
+#[test]
+fn cuts_that_do_not_lower_latency_wait_for_a_dip() {
+    // How much of the limit is left, and what the baseline is, when each answer takes 6 ms longer and no dip is due.
+    let after = |without| {
+        let mut pool = Pool { workers: 32.0, service_ns: 10.0 * MS as f64, delay_ns: 0.0, now: 0.0 };
+        let mut crest = Crest::new(CrestSettings { without, ..CrestSettings::default() }).unwrap();
+        pool.serve(&mut crest, 300);
+        while crest.mode != Mode::Run {
+            pool.serve(&mut crest, 1);
+        }
+        let before = crest.limit;
+        crest.next_dip = Instant::FAR_FUTURE;
+        pool.delay_ns = 6.0 * MS as f64;
+        let mut least = before;
+        for _ in 0..60 {
+            pool.serve(&mut crest, 1);
+            if crest.mode == Mode::Run {
+                least = least.min(crest.limit);
+            }
+        }
+        (least / before, crest.baseline.latency_ns / MS as f64)
+    };
+    let (left, baseline_ms) = after(None);
+    assert!(left > 0.6 && (baseline_ms - 16.0).abs() < 0.5, "{left} {baseline_ms}");
+    // 32 workers are busy at 51.2 in flight; what looks like the headroom of a queue is at half of that.
+    let (left, baseline_ms) = after(Some(Part::Cuts));
+    assert!(left < 0.6 && (baseline_ms - 10.0).abs() < 0.5, "{left} {baseline_ms}");
+}
+
+#[test]
+fn where_few_requests_are_worked_on_the_limit_grows_right_after_a_dip_only() {
+    let limit = |dip_was_due, without| {
+        let mut crest = known(10.0, 64.0);
+        (crest.mode, crest.limit, crest.dip_was_due, crest.without) = (Mode::Run, 2.0, dip_was_due, without);
+        crest.next_dip = Instant::FAR_FUTURE;
+        crest.update(&window_at(0.0, 10.0 * MS as f64, 1.5, 64)).limit
+    };
+    assert_eq!(limit(false, None), 2);
+    assert_eq!(limit(true, None), 3);
+    assert_eq!(limit(false, Some(Part::Together)), 3);
+}
+
+#[test]
+fn a_queue_ends_the_climb_though_nobody_feels_the_limit() {
+    let mut crest = known(10.0, 512.0);
+    (crest.mode, crest.limit, crest.bracket) = (Mode::Climb, 64.0, Bracket::from(16.0));
+    // Twice as many in flight as were accepted take twice as long: 16 are worked on.
+    let window = Window { limit_hits: 0, ..window_at(0.0, 20.0 * MS as f64, 32.0, 512) };
+    let decision = crest.update(&window);
+    assert_eq!(crest.mode, Mode::Run);
+    assert_eq!(decision.limit, (16.0 + start::headroom(16.0)) as usize);
+}
+
+#[test]
+fn a_dip_that_perhaps_reads_lower_is_followed_by_another_soon() {
+    let next = |latency_ms| {
+        let mut crest = known(10.0, 64.0);
+        crest.mode = Mode::Dip;
+        crest.dip_rounds = 64.0;
+        crest.end_dip(&dip(latency_ms));
+        crest.next_dip
+    };
+    // By chance a dip of 16 answers reads lower by half of it often: the error is √(3 (1/16 + 1/64)), or 48 %.
+    // Eight rounds of 7 ms, and 64 of 9.5 ms, both rounded up to a power of two.
+    assert_eq!(next(7.0), Instant::from_nanos(1 << 26));
+    assert_eq!(next(9.5), Instant::from_nanos(1 << 30));
+}
+
 /// One that knows the baseline of 10 requests, which it has seen so many times.
 fn known(latency_ms: f64, samples: f64) -> Crest {
     let mut crest = Crest::new(CrestSettings { initial: 12, ..CrestSettings::default() }).unwrap();
