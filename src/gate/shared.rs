@@ -1,10 +1,13 @@
 //! What the handles of a gate share, and the way of a request through it.
 
+use std::time::Duration;
+
 use goodput_algorithms::{Instant, Limiter, State};
 
 use super::{
     GateBuilder, OnDecision, Snapshot, TimedDecision,
     admitted::{Admitted, Entry},
+    classes::Account,
     desk::Desk,
     door::{Door, Occupancy, Part},
     observer::{Observer, Sources, Watch},
@@ -125,22 +128,58 @@ impl<C: Clock> Shared<C> {
         request: &Request,
         token: impl FnOnce(Entry) -> T,
     ) -> Result<T, Refusal> {
-        if !self.rules.0.flags().are_plain() || request.bypass {
-            return self.try_admit_by_rules(request).map(token);
+        'slowly: {
+            if !self.only_room_matters_to(request) {
+                break 'slowly;
+            }
+            let seen = self.door.0.look();
+            if !seen.is_full() {
+                return match self.admit(request, Part::ALL, seen) {
+                    Ok(admitted) => Ok(token(Entry::new(admitted, request))),
+                    Err(stopped) => Err(self.refuse_stopped(stopped, request)),
+                };
+            }
+            // Most of the refused: a look at the door, and a count in a place of one's own.
+            let only_one = seen.is_settled() && request.weight <= 1;
+            if only_one && self.stripes.refuse_again(Refused::at_limit(request.criticality)) {
+                return Err(refusal_at_limit(seen, self.watch.0.hint().for_one()));
+            }
         }
-        match self.admit(request, Part::ALL) {
-            Ok(admitted) => Ok(token(Entry::new(admitted, request))),
-            Err(Stopped::Full(seen)) => Err(self.refuse_at_limit(seen, request)),
-            Err(Stopped::Late(seen)) => Err(self.refuse_late(seen, request)),
+        self.try_admit_slowly(request).map(token)
+    }
+
+    /// Whoever is not simply let in, nor simply refused.
+    #[cold]
+    #[inline(never)]
+    fn try_admit_slowly(&self, request: &Request) -> Result<Entry, Refusal> {
+        if !self.only_room_matters_to(request) {
+            return self.try_admit_by_rules(request);
+        }
+        self.admit(request, Part::ALL, self.occupancy())
+            .map(|admitted| Entry::new(admitted, request))
+            .map_err(|stopped| self.refuse_stopped(stopped, request))
+    }
+
+    #[inline(always)]
+    fn only_room_matters_to(&self, request: &Request) -> bool {
+        self.rules.0.flags().are_plain() && !request.bypass
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_stopped(&self, stopped: Stopped, request: &Request) -> Refusal {
+        match stopped {
+            Stopped::Full(seen) => self.refuse_at_limit(seen, request),
+            Stopped::Late(seen) => self.refuse_late(seen, request),
         }
     }
 
-    /// Admits a request if nobody waits and there is room within `part` of the limit.
+    /// Admits a request if nobody waits and there is room within `part` of the limit, by a door that was just `seen`.
     #[inline(always)]
-    pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
+    pub(super) fn admit(&self, request: &Request, part: Part, seen: Occupancy) -> Result<Admitted, Stopped> {
         let weight = request.weight.max(1);
         let admits = move |seen: Occupancy| seen.admits(weight, part);
-        let seen = self.look_whether(admits).map_err(Stopped::Full)?;
+        let seen = self.look_whether(seen, admits).map_err(Stopped::Full)?;
         let now = self.clock.now();
         if request.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Stopped::Late(seen));
@@ -160,7 +199,8 @@ impl<C: Clock> Shared<C> {
         Ok(admitted)
     }
 
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     pub(super) fn refuse_at_limit(&self, seen: Occupancy, request: &Request) -> Refusal {
         self.stripes.refuse(Refused::at_limit(request.criticality));
         let hint = self.watch.0.hint();
@@ -168,13 +208,7 @@ impl<C: Clock> Shared<C> {
             self.watch.0.limit_felt();
         }
         let is_plain = request.weight <= 1 && !seen.someone_waits();
-        let retry_after = if is_plain { hint.for_one() } else { hint.behind_queue(request.weight) };
-        Refusal {
-            reason: RefusalReason::LimitReached,
-            limit: seen.limit(),
-            in_flight: seen.in_flight() as usize,
-            retry_after,
-        }
+        refusal_at_limit(seen, if is_plain { hint.for_one() } else { hint.behind_queue(request.weight) })
     }
 
     #[cold]
@@ -190,10 +224,17 @@ impl<C: Clock> Shared<C> {
     }
 
     /// Ends a request whose token was dropped.
+    #[inline]
     pub(super) fn drop_entry(&self, entry: Entry) {
+        // In pieces that fit into registers: a result that may hold a token need not be in memory to be dropped.
+        self.drop_pieces(entry.admitted, entry.deadline, entry.account);
+    }
+
+    #[inline(never)]
+    fn drop_pieces(&self, admitted: Admitted, deadline: Instant, account: Account) {
         let now = self.clock.now();
-        let outcome = if now >= entry.deadline { Outcome::Overload } else { Outcome::Cancelled };
-        self.release_at(entry, outcome, now);
+        let outcome = if now >= deadline { Outcome::Overload } else { Outcome::Cancelled };
+        self.release_at(Entry { admitted, deadline, account }, outcome, now);
     }
 
     #[inline(always)]
@@ -230,6 +271,16 @@ impl<C: Clock> Shared<C> {
             self.watch.0.limit_felt();
         }
         Admitted::new(now, weight, after.in_flight())
+    }
+}
+
+#[inline]
+fn refusal_at_limit(seen: Occupancy, retry_after: Option<Duration>) -> Refusal {
+    Refusal {
+        reason: RefusalReason::LimitReached,
+        limit: seen.limit(),
+        in_flight: seen.in_flight() as usize,
+        retry_after,
     }
 }
 
