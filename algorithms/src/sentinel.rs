@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Utilization, Window, WindowRule,
-    parts::{Buckets, bounded, check, nanos},
+    parts::{Buckets, bounded, check, float, nanos},
 };
 
 /// Sentinel's system rule: once the load average is high, no more than the throughput of the last second's better
@@ -37,6 +37,8 @@ pub struct Sentinel {
     buckets: Buckets,
     /// The resolution of latencies.
     unit_ns: u64,
+    /// How many of those the greatest latency takes.
+    greatest: u64,
     limit: usize,
 }
 
@@ -74,15 +76,18 @@ impl Sentinel {
         })?;
         let buckets = Buckets::new(nanos(settings.window), settings.buckets);
         let unit_ns = nanos(settings.resolution);
-        Ok(Self { limit: settings.max, buckets, unit_ns, utilization, settings })
+        let greatest = nanos(settings.greatest_latency) / unit_ns;
+        Ok(Self { limit: settings.max, buckets, unit_ns, greatest, utilization, settings })
     }
 
     fn flight(&self) -> f64 {
-        let most = self.buckets.all().map(|bucket| bucket.ended).max().unwrap_or(0).max(1);
-        let unmeasured = nanos(self.settings.greatest_latency) / self.unit_ns;
-        let timed = self.buckets.all().filter(|bucket| bucket.timed > 0);
-        let least = timed.map(|bucket| bucket.latency_min).min().unwrap_or(unmeasured).clamp(1, unmeasured);
-        most as f64 * self.buckets.per_second() * least as f64 * self.unit_ns as f64 / 1e9
+        let (mut most, mut least) = (1, self.greatest);
+        for bucket in self.buckets.all() {
+            most = most.max(bucket.ended);
+            least = if bucket.timed > 0 { least.min(bucket.latency_min) } else { least };
+        }
+        let least = least.max(1);
+        float(most) * self.buckets.per_second() * float(least) * float(self.unit_ns) / 1e9
     }
 }
 
@@ -97,7 +102,7 @@ impl Limiter for Sentinel {
 
     fn update(&mut self, window: &Window) -> Decision {
         self.buckets.advance(window.closed);
-        let passed = [window.successes, window.overloads, window.failures];
+        let passed = [&window.successes, &window.overloads, &window.failures];
         let count = passed.iter().fold(0_u64, |sum, passed| sum.saturating_add(passed.count));
         if count > 0 {
             let least = passed.iter().map(|passed| passed.min_ns).min().unwrap_or(0) / self.unit_ns;
