@@ -10,9 +10,10 @@ use super::{
     desk::{Desk, Settled, Waiting},
     door::{Occupancy, Part},
     rules::Flags,
-    shared::{Shared, Stopped},
+    shared::Shared,
     stripe::Refused,
     stripes::Writer,
+    visit::Stopped,
 };
 use crate::{
     Clock, Refusal, RefusalReason, Request,
