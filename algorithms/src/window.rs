@@ -138,7 +138,9 @@ impl Window {
 
     /// The area without the time of failures, which say nothing about load.
     fn load_area_ns(&self) -> f64 {
-        self.in_flight_area_ns.saturating_sub(u128::from(self.failures.sum_ns)) as f64
+        let area = self.in_flight_area_ns.saturating_sub(u128::from(self.failures.sum_ns));
+        // As a rule there is no need of 128 bits, which take a call.
+        u64::try_from(area).map_or_else(|_| area as f64, float)
     }
 }
 
