@@ -22,7 +22,8 @@ pub use self::{
 };
 
 /// Why a request was not admitted.
-// In this order, no word of a token is cut in two where a result may be either of them.
+// In this order, and with a whole word for the reason, no word of a token is cut in two where a result may be either of
+// them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(C)]
 pub struct Refusal {
