@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule};
+use crate::{
+    CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule, parts::float,
+};
 
 /// Additive increase, multiplicative decrease: one more with every request that used the limit, a tenth less with
 /// every one that overloaded.
@@ -71,9 +73,9 @@ impl Limiter for Aimd {
         };
         self.limit = limit.clamp(self.settings.min, self.settings.max);
         Decision::new(self.limit, reason)
-            .with("latency_ns", window.samples().max_ns as f64)
-            .with("in_flight", window.max_in_flight as f64)
-            .with("overloads", window.overloads.count as f64)
+            .with("latency_ns", float(window.samples().max_ns))
+            .with("in_flight", float(window.max_in_flight))
+            .with("overloads", float(window.overloads.count))
     }
 
     fn resume(&mut self, state: &State) -> Result<(), CannotResume> {

@@ -115,7 +115,7 @@ impl fmt::Display for Reason {
 /// Up to [`Evidence::CAPACITY`] named numbers, held in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence {
-    numbers: [(&'static str, f64); Self::CAPACITY],
+    numbers: [Option<(&'static str, f64)>; Self::CAPACITY],
     len: u8,
 }
 
@@ -124,18 +124,18 @@ impl Evidence {
     pub const CAPACITY: usize = 5;
 
     /// No numbers.
-    pub const NONE: Self = Self { numbers: [("", 0.0); Self::CAPACITY], len: 0 };
+    pub const NONE: Self = Self { numbers: [None; Self::CAPACITY], len: 0 };
 
     const fn push(&mut self, name: &'static str, value: f64) {
         if (self.len as usize) < Self::CAPACITY {
-            self.numbers[self.len as usize] = (name, value);
+            self.numbers[self.len as usize] = Some((name, value));
             self.len += 1;
         }
     }
 
     /// The numbers in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        self.numbers[..usize::from(self.len)].iter().copied()
+        self.numbers.iter().map_while(|number| *number)
     }
 
     /// The number of that name.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Window, WindowRule,
-    parts::{Sketch, bounded, check, mean_latency_ns, nanos},
+    parts::{Sketch, bounded, check, float, mean_latency_ns, nanos},
     split_mix::SplitMix64,
 };
 
@@ -63,6 +63,12 @@ enum Phase {
     Waking,
 }
 
+/// What a timer had done.
+enum Rung {
+    Update { reason: Reason, gradient: f64, latency_ns: f64, samples: u64 },
+    Probe,
+}
+
 /// Updates at the floor in a row that call the baseline into question.
 const UPDATES_AT_FLOOR: u32 = 5;
 
@@ -86,7 +92,7 @@ impl Envoy {
     }
 
     /// Lets the timers ring that ran out before the window closed.
-    fn ring(&mut self, now: Instant) -> Option<Decision> {
+    fn ring(&mut self, now: Instant) -> Option<Rung> {
         let (update_at, probe_at) = match self.phase {
             Phase::Probing => return None,
             Phase::Waking => {
@@ -95,14 +101,14 @@ impl Envoy {
             }
             Phase::Sampling { update_at, probe_at } => (update_at, probe_at),
         };
-        let mut decision = None;
+        let mut rung = None;
         if now >= update_at {
             let interval = nanos(self.settings.update_interval);
             // On the grid of the timer, however late somebody looked.
             let missed = now.nanos_since(update_at) / interval;
             let next = update_at.plus_nanos(interval.saturating_mul(missed + 1));
             self.phase = Phase::Sampling { update_at: next, probe_at };
-            decision = self.adapt();
+            rung = self.adapt();
         }
         let questioned = self.updates_at_floor >= UPDATES_AT_FLOOR && self.settings.baseline.is_none();
         if now >= probe_at || questioned {
@@ -110,13 +116,12 @@ impl Envoy {
             self.epoch = now;
             self.updates_at_floor = 0;
             self.phase = Phase::Probing;
-            decision =
-                Some(Decision::new(self.limit(), Reason::Probing).with("baseline_ns", self.baseline_ns));
+            rung = Some(Rung::Probe);
         }
-        decision
+        rung
     }
 
-    fn adapt(&mut self) -> Option<Decision> {
+    fn adapt(&mut self) -> Option<Rung> {
         if self.sketch.count() == 0 {
             return None;
         }
@@ -134,19 +139,13 @@ impl Envoy {
             std::cmp::Ordering::Equal => Reason::Holding,
             std::cmp::Ordering::Greater => Reason::Growing,
         };
-        Some(
-            Decision::new(self.limit, reason)
-                .with("gradient", gradient)
-                .with("latency_ns", latency_ns)
-                .with("baseline_ns", self.baseline_ns)
-                .with("samples", samples as f64),
-        )
+        Some(Rung::Update { reason, gradient, latency_ns, samples })
     }
 
     fn collect(&mut self, window: &Window) {
-        for ended in [window.successes, window.overloads, window.failures] {
-            let latency = mean_latency_ns(&ended);
-            if window.closed.nanos() >= self.epoch.nanos().saturating_add(latency) {
+        for ended in [&window.successes, &window.overloads, &window.failures] {
+            let latency = mean_latency_ns(ended);
+            if ended.count > 0 && window.closed.nanos() >= self.epoch.nanos().saturating_add(latency) {
                 self.sketch.add(latency, ended.count);
             }
         }
@@ -197,10 +196,22 @@ impl Limiter for Envoy {
         if self.phase == Phase::Probing && self.sketch.count() >= self.settings.probe_samples {
             return self.end_probe(window.closed);
         }
-        rung.unwrap_or_else(|| {
-            let reason = if self.phase == Phase::Probing { Reason::Probing } else { Reason::Undecided };
-            Decision::new(self.limit(), reason).with("samples", self.sketch.count() as f64)
-        })
+        match rung {
+            Some(Rung::Update { reason, gradient, latency_ns, samples }) => {
+                Decision::new(self.limit(), reason)
+                    .with("gradient", gradient)
+                    .with("latency_ns", latency_ns)
+                    .with("baseline_ns", self.baseline_ns)
+                    .with("samples", float(samples))
+            }
+            Some(Rung::Probe) => {
+                Decision::new(self.limit(), Reason::Probing).with("baseline_ns", self.baseline_ns)
+            }
+            None => {
+                let reason = if self.phase == Phase::Probing { Reason::Probing } else { Reason::Undecided };
+                Decision::new(self.limit(), reason).with("samples", float(self.sketch.count()))
+            }
+        }
     }
 
     fn state(&self) -> State {

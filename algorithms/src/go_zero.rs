@@ -100,12 +100,12 @@ impl GoZero {
     }
 
     fn count(&mut self, window: &Window) {
-        for passed in [window.successes, window.failures] {
+        for passed in [&window.successes, &window.failures] {
             if passed.count > 0 {
-                self.buckets.add(passed.count, passed.count, mean_latency_ns(&passed).div_ceil(self.unit_ns));
+                self.buckets.add(passed.count, passed.count, mean_latency_ns(passed).div_ceil(self.unit_ns));
             }
         }
-        let ended = [window.successes, window.overloads, window.failures].map(|ended| ended.count);
+        let ended = [window.successes.count, window.overloads.count, window.failures.count];
         let ended = ended.into_iter().fold(0, u64::saturating_add);
         let in_flight = (in_flight(window) - 1.0).max(0.0);
         // After many the average is where they are.

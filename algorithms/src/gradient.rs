@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Allowance, CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule,
-    split_mix::SplitMix64,
+    parts::float, split_mix::SplitMix64,
 };
 
 /// Scales the limit by how far latency is above its minimum, and leaves room for a small queue.
@@ -87,7 +87,7 @@ impl Gradient {
 
         let (mut target, reason) = if overloaded {
             (self.estimate * settings.backoff_ratio, Reason::Overload)
-        } else if (in_flight as f64) < self.estimate / 2.0 {
+        } else if float(in_flight) < self.estimate / 2.0 {
             return (Reason::AppLimited, gradient);
         } else {
             let target = self.estimate * gradient + queue;
@@ -122,7 +122,7 @@ impl Limiter for Gradient {
             .with("latency_ns", latency_ns)
             .with("baseline_ns", self.baseline_ns.unwrap_or(0.0))
             .with("gradient", gradient)
-            .with("in_flight", window.max_in_flight as f64)
+            .with("in_flight", float(window.max_in_flight))
             .with("estimate", self.estimate)
     }
 

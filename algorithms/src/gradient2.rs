@@ -1,6 +1,9 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Allowance, CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule};
+use crate::{
+    Allowance, CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule,
+    parts::float,
+};
 
 /// Scales the limit by how far latency is above its own long average, and leaves room for a small queue.
 ///
@@ -57,7 +60,7 @@ impl Gradient2 {
             self.long.mean_ns *= 0.95;
         }
         let gradient = (settings.tolerance * long_ns / latency_ns).clamp(0.5, 1.0);
-        if (in_flight as f64) < self.estimate / 2.0 {
+        if float(in_flight) < self.estimate / 2.0 {
             return (Reason::AppLimited, gradient);
         }
         let target = self.estimate * gradient + queue;
@@ -88,7 +91,7 @@ impl Limiter for Gradient2 {
             .with("latency_ns", latency_ns)
             .with("long_latency_ns", self.long.mean_ns)
             .with("gradient", gradient)
-            .with("in_flight", window.max_in_flight as f64)
+            .with("in_flight", float(window.max_in_flight))
             .with("estimate", self.estimate)
     }
 

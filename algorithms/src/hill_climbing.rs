@@ -6,7 +6,7 @@ use self::sounds::{Listener, Sounds};
 use crate::{
     CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Utilization, Window,
     WindowRule,
-    parts::{bounded, check, nanos},
+    parts::{bounded, check, float, nanos},
     split_mix::SplitMix64,
 };
 
@@ -108,7 +108,7 @@ impl HillClimbing {
 
     fn look(&mut self, throughput: f64) -> Option<Waves> {
         let Sounds { throughput, limit, wave, neighbours, limit_wave } =
-            self.listener.hear(throughput, self.limit as f64)?;
+            self.listener.hear(throughput, float(self.limit as u64))?;
         if throughput <= 0.0 || limit <= 0.0 {
             return None;
         }
@@ -140,7 +140,13 @@ impl HillClimbing {
         let settings = &self.settings;
         let wanted = waves.ratio.clamp(-1.0, 1.0) * waves.confidence.clamp(0.0, 1.0);
         let gain = settings.change_per_second * seconds;
-        let size = libm::pow(wanted.abs(), settings.gain_exponent) * gain;
+        // `pow` says the same of a square, but asks much before.
+        let power = if settings.gain_exponent == 2.0 {
+            wanted * wanted
+        } else {
+            libm::pow(wanted.abs(), settings.gain_exponent)
+        };
+        let size = power * gain;
         let mut step = if wanted < 0.0 { -size } else { size.min(settings.change_per_interval) };
         if step > 0.0 && self.utilization.value().is_some_and(|busy| busy > settings.utilization_ceiling) {
             step = 0.0;
@@ -148,8 +154,8 @@ impl HillClimbing {
         self.control += step;
         let scale = self.average_noise * settings.signal_to_noise * settings.wave_multiplier * 2.0;
         let wave = bounded(0.5 + self.control * scale, 1, settings.wave_max);
-        let (min, max) = (settings.min as f64, settings.max as f64);
-        self.control = self.control.min(max - wave as f64).max(min);
+        let (min, max) = (float(settings.min as u64), float(settings.max as u64));
+        self.control = self.control.min(max - float(wave as u64)).max(min);
         let crest = (self.listener.total / (settings.wave_period / 2)) % 2;
         self.limit = bounded(self.control + (wave * crest) as f64, settings.min, settings.max);
         step
@@ -178,9 +184,9 @@ impl Limiter for HillClimbing {
             self.wait(now, self.interval_ns);
             return Decision::new(self.limit, Reason::AppLimited);
         }
-        let completions = window.sample_count() as f64 + self.carried.0;
-        let seconds = window.duration_ns() as f64 / 1e9 + self.carried.1;
-        let error = (self.limit as f64 - 1.0) / completions.max(0.5);
+        let completions = float(window.sample_count()) + self.carried.0;
+        let seconds = float(window.duration_ns()) / 1e9 + self.carried.1;
+        let error = (float(self.limit as u64) - 1.0) / completions.max(0.5);
         if seconds <= 0.0
             || completions <= 0.0
             || (self.listener.total > 0 && error >= self.settings.sample_error)
@@ -202,7 +208,7 @@ impl Limiter for HillClimbing {
         } else {
             1.0
         };
-        self.wait(now, (self.interval_ns as f64 * patience) as u64);
+        self.wait(now, (float(self.interval_ns) * patience) as u64);
         let reason = match looked {
             None => Reason::Starting,
             Some(_) if step > 0.0 => Reason::Growing,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Utilization, Window,
     WindowRule,
-    parts::{Buckets, bounded, check, mean_latency_ns, nanos},
+    parts::{Buckets, bounded, check, float, mean_latency_ns, nanos},
 };
 
 /// Kratos' limiter: once the processors are busy, no more than the best throughput seen times the best latency
@@ -88,9 +88,9 @@ impl Kratos {
     }
 
     fn count(&mut self, window: &Window) {
-        for ended in [window.successes, window.overloads, window.failures] {
+        for ended in [&window.successes, &window.overloads, &window.failures] {
             if ended.count > 0 {
-                let latency = mean_latency_ns(&ended) / self.unit_ns;
+                let latency = mean_latency_ns(ended) / self.unit_ns;
                 self.buckets.add(ended.count, if latency > 0 { ended.count } else { 0 }, latency);
             }
         }
@@ -135,7 +135,7 @@ impl Limiter for Kratos {
         Decision::new(self.limit, reason)
             .with("flight", self.flight)
             .with("utilization", cpu.unwrap_or(1.0))
-            .with("refused", window.refused as f64)
+            .with("refused", float(window.refused))
     }
 
     fn state(&self) -> State {

@@ -87,7 +87,8 @@ impl Pid {
         matches!(self.phase, Phase::Draining | Phase::Measuring)
     }
 
-    fn control(&mut self, window: &Window, latency_ns: f64) -> Decision {
+    /// Tells why, by which error, and what it makes of the limit's logarithm.
+    fn control(&mut self, window: &Window, latency_ns: f64) -> (Reason, f64, f64) {
         self.baseline_ns = self.baseline_ns.min(latency_ns);
         let overloaded = window.overloads.count > 0 && window.overloads.count >= window.successes.count;
         let ratio = latency_ns / self.baseline_ns.max(1.0);
@@ -112,11 +113,7 @@ impl Pid {
             let wanted = self.limit * libm::exp(delta);
             self.limit = wanted.clamp(self.settings.min as f64, self.settings.max as f64);
         }
-        Decision::new(self.limit(), reason)
-            .with("latency_ns", latency_ns)
-            .with("baseline_ns", self.baseline_ns)
-            .with("error", error)
-            .with("delta", delta)
+        (reason, error, delta)
     }
 }
 
@@ -138,12 +135,15 @@ impl Limiter for Pid {
         }
         let reason = match self.phase {
             Phase::Controlling { windows } => {
-                let mut decision = self.control(window, latency_ns);
+                let (reason, error, delta) = self.control(window, latency_ns);
                 let probe = windows + 1 >= self.settings.probe_windows;
                 self.phase =
                     if probe { Phase::Draining } else { Phase::Controlling { windows: windows + 1 } };
-                decision.limit = self.limit();
-                return decision;
+                return Decision::new(self.limit(), reason)
+                    .with("latency_ns", latency_ns)
+                    .with("baseline_ns", self.baseline_ns)
+                    .with("error", error)
+                    .with("delta", delta);
             }
             Phase::Draining => {
                 self.phase = Phase::Measuring;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Utilization, Window, WindowRule,
-    parts::{Buckets, bounded, check, nanos},
+    parts::{Buckets, bounded, check, float, nanos},
 };
 
 /// Sentinel's system rule: once the load average is high, no more than the throughput of the last second's better
@@ -37,7 +37,20 @@ pub struct Sentinel {
     buckets: Buckets,
     /// The resolution of latencies.
     unit_ns: u64,
+    /// How many of those the greatest latency takes.
+    greatest: u64,
+    flight: Flight,
     limit: usize,
+}
+
+/// What follows from the buckets, which most requests leave as they were.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    /// The most successes in a bucket, and the least latency.
+    extremes: (u64, u64),
+    requests: f64,
+    /// The limit while the rule applies.
+    limit: f64,
 }
 
 impl Sentinel {
@@ -74,15 +87,26 @@ impl Sentinel {
         })?;
         let buckets = Buckets::new(nanos(settings.window), settings.buckets);
         let unit_ns = nanos(settings.resolution);
-        Ok(Self { limit: settings.max, buckets, unit_ns, utilization, settings })
+        let greatest = nanos(settings.greatest_latency) / unit_ns;
+        let flight = Flight { extremes: (0, 0), requests: 0.0, limit: 0.0 };
+        let limit = settings.max;
+        Ok(Self { limit, buckets, unit_ns, greatest, flight, utilization, settings })
     }
 
-    fn flight(&self) -> f64 {
-        let most = self.buckets.all().map(|bucket| bucket.ended).max().unwrap_or(0).max(1);
-        let unmeasured = nanos(self.settings.greatest_latency) / self.unit_ns;
-        let timed = self.buckets.all().filter(|bucket| bucket.timed > 0);
-        let least = timed.map(|bucket| bucket.latency_min).min().unwrap_or(unmeasured).clamp(1, unmeasured);
-        most as f64 * self.buckets.per_second() * least as f64 * self.unit_ns as f64 / 1e9
+    fn flight(&self) -> Flight {
+        let (mut most, mut least) = (1, self.greatest);
+        for bucket in self.buckets.all() {
+            most = most.max(bucket.ended);
+            least = if bucket.timed > 0 { least.min(bucket.latency_min) } else { least };
+        }
+        let extremes = (most, least.max(1));
+        if extremes == self.flight.extremes { self.flight } else { self.flight_of(extremes) }
+    }
+
+    fn flight_of(&self, extremes: (u64, u64)) -> Flight {
+        let (most, least) = extremes;
+        let requests = float(most) * self.buckets.per_second() * float(least) * float(self.unit_ns) / 1e9;
+        Flight { extremes, requests, limit: requests.floor().max(1.0) + 1.0 }
     }
 }
 
@@ -97,7 +121,7 @@ impl Limiter for Sentinel {
 
     fn update(&mut self, window: &Window) -> Decision {
         self.buckets.advance(window.closed);
-        let passed = [window.successes, window.overloads, window.failures];
+        let passed = [&window.successes, &window.overloads, &window.failures];
         let count = passed.iter().fold(0_u64, |sum, passed| sum.saturating_add(passed.count));
         if count > 0 {
             let least = passed.iter().map(|passed| passed.min_ns).min().unwrap_or(0) / self.unit_ns;
@@ -108,15 +132,17 @@ impl Limiter for Sentinel {
             (Some(threshold), Some(load)) => load > threshold,
             _ => true,
         };
-        let flight = self.flight();
-        let wanted = if applies { flight.floor().max(1.0) + 1.0 } else { self.settings.max as f64 };
+        self.flight = self.flight();
+        let wanted = if applies { self.flight.limit } else { self.settings.max as f64 };
         self.limit = bounded(wanted, self.settings.min, self.settings.max);
         let reason = if applies { Reason::Overload } else { Reason::Holding };
-        Decision::new(self.limit, reason).with("flight", flight).with("load", load.unwrap_or(0.0))
+        Decision::new(self.limit, reason)
+            .with("flight", self.flight.requests)
+            .with("load", load.unwrap_or(0.0))
     }
 
     fn state(&self) -> State {
-        State::new().with("limit", self.limit as f64).with("flight", self.flight())
+        State::new().with("limit", self.limit as f64).with("flight", self.flight().requests)
     }
 
     /// Takes the limit until the next request ends: what it rests on is measured within a second.

@@ -3,8 +3,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule,
-    parts::{bounded, check, nanos},
+    CannotResume, Decision, InvalidSettings, Latencies, Limiter, Reason, State, Window, WindowRule,
+    parts::{bounded, check, float, nanos},
 };
 
 /// Doubles until half of the calls fail or are slow, then halves, and from there adds one at a time.
@@ -56,9 +56,12 @@ impl SlowStart {
     }
 
     fn count(&mut self, window: &Window) {
-        let slower_than = nanos(self.settings.slow_call) as f64;
-        let failures = if self.settings.count_failures { window.failures } else { crate::Latencies::NONE };
-        for (ended, bad) in [(window.successes, false), (window.overloads, true), (failures, true)] {
+        let slower_than = float(nanos(self.settings.slow_call));
+        let failures = if self.settings.count_failures { &window.failures } else { &Latencies::NONE };
+        for (ended, bad) in [(&window.successes, false), (&window.overloads, true), (failures, true)] {
+            if ended.count == 0 {
+                continue;
+            }
             self.calls = self.calls.saturating_add(ended.count);
             self.failed = self.failed.saturating_add(if bad { ended.count } else { 0 });
             self.slow = self.slow.saturating_add(if ended.mean_ns() > slower_than { ended.count } else { 0 });
@@ -98,10 +101,10 @@ impl Limiter for SlowStart {
     fn update(&mut self, window: &Window) -> Decision {
         self.count(window);
         if self.calls < self.settings.window_samples {
-            return Decision::new(self.limit, Reason::Undecided).with("calls", self.calls as f64);
+            return Decision::new(self.limit, Reason::Undecided).with("calls", float(self.calls));
         }
-        let failed_share = self.failed as f64 / self.calls as f64;
-        let slow_share = self.slow as f64 / self.calls as f64;
+        let failed_share = float(self.failed) / float(self.calls);
+        let slow_share = float(self.slow) / float(self.calls);
         (self.calls, self.failed, self.slow) = (0, 0, 0);
         let bad = failed_share >= self.settings.failure_rate || slow_share >= self.settings.slow_rate;
         let reason = self.step(bad);
@@ -172,10 +175,7 @@ impl Default for SlowStartSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        Latencies,
-        parts::trials::{self, overload, success},
-    };
+    use crate::parts::trials::{self, overload, success};
 
     /// One call of a hundred decides: windows of one.
     fn hasty() -> SlowStart {

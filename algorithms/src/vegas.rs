@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Allowance, CannotResume, Decision, InvalidSettings, Limiter, Reason, State, Window, WindowRule,
-    split_mix::SplitMix64,
+    parts::float, split_mix::SplitMix64,
 };
 
 /// Estimates the queue inside the service from latency, and keeps it between two bounds.
@@ -94,7 +94,7 @@ impl Vegas {
         let settings = &self.settings;
         let (target, reason) = if overloaded {
             (self.estimate - settings.decrease.at(limit), Reason::Overload)
-        } else if in_flight as f64 * 2.0 < self.estimate {
+        } else if float(in_flight) * 2.0 < self.estimate {
             return (Reason::AppLimited, queue);
         } else if queue <= settings.threshold.at(limit) {
             (self.estimate + settings.beta.at(limit), Reason::Growing)
@@ -112,8 +112,8 @@ impl Vegas {
 
     fn probe_is_due(&self) -> bool {
         self.probe_count >= 2
-            && self.probe_jitter * self.settings.probe_multiplier as f64 * self.estimate
-                <= self.probe_count as f64
+            && self.probe_jitter * float(self.settings.probe_multiplier) * self.estimate
+                <= float(self.probe_count)
     }
 }
 
@@ -138,7 +138,7 @@ impl Limiter for Vegas {
             .with("latency_ns", latency_ns)
             .with("baseline_ns", self.baseline_ns.unwrap_or(0.0))
             .with("queue", queue)
-            .with("in_flight", window.max_in_flight as f64)
+            .with("in_flight", float(window.max_in_flight))
             .with("estimate", self.estimate)
     }
 

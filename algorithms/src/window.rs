@@ -1,4 +1,4 @@
-use crate::Instant;
+use crate::{Instant, parts::float};
 
 /// Everything additive that a gate observed between two instants.
 ///
@@ -119,26 +119,28 @@ impl Window {
     /// X: samples per second. Zero for a window without duration.
     #[must_use]
     pub fn throughput(&self) -> f64 {
-        ratio(self.sample_count() as f64 * 1e9, self.duration_ns() as f64)
+        ratio(float(self.sample_count()) * 1e9, float(self.duration_ns()))
     }
 
     /// N: requests in flight on average. The time that failures took is not counted. Zero for a window without
     /// duration.
     #[must_use]
     pub fn mean_in_flight(&self) -> f64 {
-        ratio(self.load_area_ns(), self.duration_ns() as f64)
+        ratio(self.load_area_ns(), float(self.duration_ns()))
     }
 
     /// W = N / X: mean latency in nanoseconds by Little's law, free of survivor bias. Zero for a window without
     /// samples.
     #[must_use]
     pub fn mean_latency_ns(&self) -> f64 {
-        ratio(self.load_area_ns(), self.sample_count() as f64)
+        ratio(self.load_area_ns(), float(self.sample_count()))
     }
 
     /// The area without the time of failures, which say nothing about load.
     fn load_area_ns(&self) -> f64 {
-        self.in_flight_area_ns.saturating_sub(u128::from(self.failures.sum_ns)) as f64
+        let area = self.in_flight_area_ns.saturating_sub(u128::from(self.failures.sum_ns));
+        // As a rule there is no need of 128 bits, which take a call.
+        u64::try_from(area).map_or_else(|_| area as f64, float)
     }
 }
 
@@ -219,7 +221,7 @@ impl Latencies {
     #[must_use]
     pub fn mean_ns(&self) -> f64 {
         // Most windows of the limiters that step with every request hold one, and a division costs them the most.
-        if self.count == 1 { self.sum_ns as f64 } else { ratio(self.sum_ns as f64, self.count as f64) }
+        if self.count == 1 { float(self.sum_ns) } else { ratio(float(self.sum_ns), float(self.count)) }
     }
 
     /// Variance in ns², never negative; zero when there is none.

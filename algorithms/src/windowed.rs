@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Algorithm, CannotResume, Decision, Gradient2Settings, Instant, InvalidSettings, Latencies, Limiter,
     Reason, State, Window, WindowRule,
+    parts::{float, nanos},
 };
 
 /// Collects samples into windows of time, and shows another limiter one latency for each window: the mean or a
@@ -47,6 +48,10 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Windowed<L> {
     windowing: Windowing,
+    /// As `windowing` has them, in nanoseconds.
+    ignore_below_ns: u64,
+    min_window_ns: u64,
+    max_window_ns: u64,
     inner: L,
     window: Window,
     latencies_ns: Vec<u64>,
@@ -72,7 +77,16 @@ impl<L: Limiter> Windowed<L> {
     pub fn around(inner: L, windowing: Windowing) -> Result<Self, InvalidSettings> {
         windowing.check()?;
         let latencies_ns = Vec::with_capacity(windowing.summary.capacity());
-        Ok(Self { windowing, inner, window: Window::EMPTY, latencies_ns, ends_at: None })
+        Ok(Self {
+            ignore_below_ns: nanos(windowing.ignore_below),
+            min_window_ns: nanos(windowing.min_window),
+            max_window_ns: nanos(windowing.max_window),
+            windowing,
+            inner,
+            window: Window::EMPTY,
+            latencies_ns,
+            ends_at: None,
+        })
     }
 
     /// The limiter within.
@@ -83,7 +97,7 @@ impl<L: Limiter> Windowed<L> {
     fn collect(&mut self, window: &Window) -> bool {
         let samples = window.samples();
         let latency_ns = whole_mean_ns(samples);
-        if samples.count == 0 || latency_ns < nanos(self.windowing.ignore_below) {
+        if samples.count == 0 || latency_ns < self.ignore_below_ns {
             let passed_over = Window {
                 successes: Latencies::NONE,
                 overloads: Latencies::NONE,
@@ -138,13 +152,12 @@ impl<L: Limiter> Windowed<L> {
     /// Where a window ends that starts now, to judge by the latencies of the one so far.
     fn end_from(&self, now: Instant) -> Instant {
         let least_ns = self.window.samples().min_ns;
-        let (min_ns, max_ns) = (nanos(self.windowing.min_window), nanos(self.windowing.max_window));
-        now.plus_nanos(least_ns.saturating_mul(2).clamp(min_ns, max_ns))
+        now.plus_nanos(least_ns.saturating_mul(2).clamp(self.min_window_ns, self.max_window_ns))
     }
 
     fn undecided(&self) -> Decision {
         Decision::new(self.inner.limit(), Reason::Undecided)
-            .with("samples", self.window.sample_count() as f64)
+            .with("samples", float(self.window.sample_count()))
     }
 }
 
@@ -177,7 +190,7 @@ impl<L: Limiter> Limiter for Windowed<L> {
             return self.undecided();
         };
         // A clock that stepped back must not hold the window open until it has caught up.
-        let latest_end = now.plus_nanos(nanos(self.windowing.max_window));
+        let latest_end = now.plus_nanos(self.max_window_ns);
         self.ends_at = Some(ends_at.min(latest_end));
         if now <= ends_at {
             return self.undecided();
@@ -328,10 +341,6 @@ impl Summary {
             Self::Percentile { capacity, .. } => capacity,
         }
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn whole_mean_ns(latencies: Latencies) -> u64 {

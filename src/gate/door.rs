@@ -182,6 +182,12 @@ impl Occupancy {
         self.in_flight() as usize >= self.limit()
     }
 
+    /// Whether no thread keeps a place and nobody waits.
+    #[inline]
+    pub(super) fn is_settled(self) -> bool {
+        self.0 & Self::STATE == Self::SWEPT
+    }
+
     #[inline]
     pub(super) fn admits(self, weight: u32, part: Part) -> bool {
         !self.someone_waits() && self.has_room(weight, part)

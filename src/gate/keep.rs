@@ -8,10 +8,14 @@ use super::{door::Occupancy, shared::Shared, stripes::Writer};
 use crate::sync::{MutexGuard, lock, try_lock};
 
 impl<C> Shared<C> {
-    /// What the door is like, for one who is let in if it `admits` him. If it does not, no thread keeps a place either.
+    /// What the door that was just `seen` is like, for one who is let in if it `admits` him. If it does not, no thread
+    /// keeps a place either.
     #[inline(always)]
-    pub(super) fn look_whether(&self, admits: impl Fn(Occupancy) -> bool) -> Result<Occupancy, Occupancy> {
-        let seen = self.door.0.look();
+    pub(super) fn look_whether(
+        &self,
+        seen: Occupancy,
+        admits: impl Fn(Occupancy) -> bool,
+    ) -> Result<Occupancy, Occupancy> {
         if admits(seen) { Ok(seen) } else { self.look_closer(seen, admits) }
     }
 

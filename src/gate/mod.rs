@@ -4,6 +4,7 @@ mod acquire;
 mod admitted;
 mod builder;
 mod classes;
+mod decisions;
 mod desk;
 mod door;
 mod hint;
@@ -21,6 +22,8 @@ mod thread_index;
 #[cfg(feature = "tokio")]
 mod timed;
 mod token;
+mod visit;
+mod watch;
 
 use std::{fmt, sync::Arc};
 
@@ -101,9 +104,7 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit, or is refused by a rule.
     #[inline]
     pub fn try_acquire_for(&self, request: &Request) -> Result<Token<'_, C>, Refusal> {
-        self.shared
-            .try_admit(request, |entry| Token::new(&self.shared, entry))
-            .inspect_err(|refusal| self.shared.tell(request, refusal))
+        self.shared.try_admit_and_tell(request, |entry| Token::new(&self.shared, entry))
     }
 
     /// As [`Gate::try_acquire_for`], with a token that does not borrow the gate.
@@ -113,9 +114,7 @@ impl<C: Clock> Gate<C> {
     /// [`Refusal`] if it does not fit.
     #[inline]
     pub fn try_acquire_owned(&self, request: &Request) -> Result<OwnedToken<C>, Refusal> {
-        self.shared
-            .try_admit(request, |entry| OwnedToken::new(Arc::clone(&self.shared), entry))
-            .inspect_err(|refusal| self.shared.tell(request, refusal))
+        self.shared.try_admit_and_tell(request, |entry| OwnedToken::new(Arc::clone(&self.shared), entry))
     }
 
     /// Waits for room if there is none, as far as the gate's bounds on waiting allow.

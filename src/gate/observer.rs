@@ -1,25 +1,18 @@
 //! Collects windows from the stripes as the limiter asks for them, and tells it when one closes.
 
-use std::{collections::VecDeque, sync::atomic::Ordering};
-
 use goodput_algorithms::{Instant, Limiter, State, Window, WindowRule};
 
 use super::{
     MoveCounts, TimedDecision,
+    decisions::Decisions,
     door::Door,
-    hint::Hint,
     stripe::{Bank, Stripe},
     stripes::Stripes,
     tallies::Tallies,
     thread_index::thread_index,
+    watch::Watch,
 };
-use crate::{
-    observe::Totals,
-    sync::{AtomicU64, spin_loop},
-};
-
-/// How many decisions a snapshot remembers.
-const REMEMBERED_DECISIONS: usize = 32;
+use crate::{observe::Totals, sync::spin_loop};
 
 /// How often a collector looks whether a writer has left before it goes on without him.
 const PATIENCE: usize = if cfg!(goodput_loom) { 1 } else { 200 };
@@ -27,79 +20,6 @@ const PATIENCE: usize = if cfg!(goodput_loom) { 1 } else { 200 };
 /// For how many samples at most half of the limit must have been in use before threads may keep places: taking these back
 /// costs about as much as some of the visits that they make cheaper.
 const CALM: u64 = if cfg!(goodput_loom) { 0 } else { 64 };
-
-/// By how much several threads may overstate a silence, so as not to write to one place at every completion.
-const SILENCE_GRAIN_NS: u64 = 10_000;
-
-/// What the request path reads to know when a window may be due. Rarely written.
-pub(super) struct Watch {
-    generation: AtomicU64,
-    samples_per_stripe: AtomicU64,
-    /// The same once the limit is felt; never more.
-    samples_once_felt: AtomicU64,
-    not_before: AtomicU64,
-    deadline: AtomicU64,
-    last_completion: AtomicU64,
-    hint: Hint,
-}
-
-impl Watch {
-    pub(super) fn new(now: Instant) -> Self {
-        Self {
-            generation: AtomicU64::new(0),
-            samples_per_stripe: AtomicU64::new(0),
-            samples_once_felt: AtomicU64::new(0),
-            not_before: AtomicU64::new(0),
-            deadline: AtomicU64::new(u64::MAX),
-            last_completion: AtomicU64::new(now.nanos()),
-            hint: Hint::default(),
-        }
-    }
-
-    /// Which bank is written. Meaningful to whoever has passed the door, or taken or kept a place in his stripe.
-    #[inline]
-    pub(super) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    #[inline]
-    pub(super) fn deadline_passed(&self, now: Instant) -> bool {
-        now.nanos() >= self.deadline.load(Ordering::Relaxed)
-    }
-
-    /// Whether a look is worth it, for a thread whose stripe holds `samples`.
-    #[inline]
-    pub(super) fn is_due(&self, samples: u64, now: Instant) -> bool {
-        (samples >= self.samples_per_stripe.load(Ordering::Relaxed)
-            && now.nanos() >= self.not_before.load(Ordering::Relaxed))
-            || self.deadline_passed(now)
-    }
-
-    /// Somebody felt the limit: the window may be due sooner. Written once a window at most.
-    #[inline]
-    pub(super) fn limit_felt(&self) {
-        let enough = self.samples_once_felt.load(Ordering::Relaxed);
-        if self.samples_per_stripe.load(Ordering::Relaxed) > enough {
-            self.samples_per_stripe.store(enough, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    pub(super) fn hint(&self) -> &Hint {
-        &self.hint
-    }
-
-    /// Ends the silence before a completion, and tells how long it was.
-    #[inline]
-    pub(super) fn end_silence(&self, now: Instant, several_threads: bool) -> u64 {
-        let last = Instant::from_nanos(self.last_completion.load(Ordering::Relaxed));
-        let silence_ns = now.nanos_since(last);
-        if silence_ns >= SILENCE_GRAIN_NS || (silence_ns > 0 && !several_threads) {
-            self.last_completion.store(now.nanos(), Ordering::Relaxed);
-        }
-        silence_ns
-    }
-}
 
 /// What is collected from, and in step with.
 #[derive(Clone, Copy)]
@@ -132,7 +52,7 @@ pub(super) struct Observer {
     any_late: bool,
     /// Stripes with samples in the last collection, at least 1.
     busy_stripes: u64,
-    decisions: VecDeque<TimedDecision>,
+    decisions: Decisions,
     moves: MoveCounts,
 }
 
@@ -154,7 +74,7 @@ impl Observer {
             seen: vec![Seen::default(); sources.stripes.len()].into(),
             any_late: false,
             busy_stripes: 1,
-            decisions: VecDeque::with_capacity(REMEMBERED_DECISIONS),
+            decisions: Decisions::new(),
             moves: MoveCounts::default(),
         };
         observer.start_window(now, 0);
@@ -176,7 +96,7 @@ impl Observer {
     }
 
     pub(super) fn decisions(&self) -> Vec<TimedDecision> {
-        self.decisions.iter().copied().collect()
+        self.decisions.all()
     }
 
     pub(super) fn moves(&self) -> MoveCounts {
@@ -227,10 +147,10 @@ impl Observer {
             self.close_window(now);
         }
         if let Some(rate) = self.departures.per_second(now) {
-            sources.watch.hint.set_rate(rate);
+            sources.watch.hint().set_rate(rate);
         }
         self.publish(sources);
-        if is_due { self.decisions.back() } else { None }
+        if is_due { self.decisions.last() } else { None }
     }
 
     fn is_due(&self, now: Instant) -> bool {
@@ -264,10 +184,7 @@ impl Observer {
         if decision.moved() {
             self.moves.add(decision.decision.reason, 1);
         }
-        if self.decisions.len() == REMEMBERED_DECISIONS {
-            self.decisions.pop_front();
-        }
-        self.decisions.push_back(decision);
+        self.decisions.add(decision);
     }
 
     /// With the integral up to now.
@@ -297,7 +214,6 @@ impl Observer {
 
     /// Tells the request path when to look again.
     fn publish(&self, sources: Sources<'_>) {
-        let watch = sources.watch;
         let per_stripe = |samples: u64| {
             let missing = samples.saturating_sub(self.window.sample_count());
             if self.busy_stripes == 1 {
@@ -313,12 +229,10 @@ impl Observer {
         } else {
             (0, 0, self.rule.opens_at)
         };
-        watch.samples_once_felt.store(once_felt, Ordering::Relaxed);
         // Whoever is refused at a full door tells nobody.
         let is_full = sources.door.look().in_flight() as usize >= self.limiter.limit();
-        watch.samples_per_stripe.store(if is_full { once_felt } else { samples }, Ordering::Relaxed);
-        watch.not_before.store(not_before.nanos(), Ordering::Relaxed);
-        watch.deadline.store(self.rule.deadline.nanos(), Ordering::Relaxed);
+        let samples = if is_full { once_felt } else { samples };
+        sources.watch.set(samples, once_felt, not_before, self.rule.deadline);
     }
 
     /// Adds up what the stripes hold: everything of everybody who came or went before, except of the rare writer
@@ -332,10 +246,11 @@ impl Observer {
         self.at_limit = at_limit;
         let (index, mut others_moved) = (thread_index(), false);
         sources.stripes.used().for_each(|(place, stripe)| {
-            let refused = stripe.refused_at_limit();
-            self.add_refused(refused.wrapping_sub(self.seen[place].refused));
-            self.seen[place].refused = refused;
-            others_moved |= place != index && !self.seen[place].is_all_of(stripe.turns());
+            let (seen, refused) = (&mut self.seen[place], stripe.refused_at_limit());
+            let refused_since = refused.wrapping_sub(seen.refused);
+            seen.refused = refused;
+            others_moved |= place != index && !seen.is_all_of(stripe.turns());
+            self.add_refused(refused_since);
         });
         match sources.stripes.own() {
             Some(stripe) if !others_moved => self.collect_own(index, stripe),
@@ -357,7 +272,7 @@ impl Observer {
     fn collect_all(&mut self, sources: Sources<'_>) {
         let bank = self.generation;
         self.generation = bank.wrapping_add(1);
-        sources.watch.generation.store(self.generation, Ordering::Release);
+        sources.watch.turn_to(self.generation);
         sources.door.line_up();
         let mut busy_stripes = 0;
         for (place, stripe) in sources.stripes.used() {

@@ -10,9 +10,10 @@ use super::{
     desk::{Desk, Settled, Waiting},
     door::{Occupancy, Part},
     rules::Flags,
-    shared::{Shared, Stopped},
+    shared::Shared,
     stripe::Refused,
     stripes::Writer,
+    visit::Stopped,
 };
 use crate::{
     Clock, Refusal, RefusalReason, Request,
@@ -100,7 +101,7 @@ impl<C: Clock> Shared<C> {
         }
         if !flags.has(Flags::CLASSES) && !flags.has(Flags::PAUSED) {
             let part = self.part_of(request, flags);
-            match self.admit(request, part) {
+            match self.admit(request, part, self.occupancy()) {
                 Ok(admitted) => return Ok(Admission::Entered(Entry::new(admitted, request))),
                 Err(Stopped::Late(seen)) => return Err(self.refuse_late(seen, request)),
                 Err(Stopped::Full(_)) => {}
@@ -176,7 +177,7 @@ impl<C: Clock> Shared<C> {
         if flags.has(Flags::CLASSES) || flags.has(Flags::PAUSED) {
             return self.try_at_desk(request, part);
         }
-        match self.admit(request, part) {
+        match self.admit(request, part, self.occupancy()) {
             Ok(admitted) => Ok(Entry::new(admitted, request)),
             Err(Stopped::Late(seen)) => Err(Obstacle::new(RefusalReason::DeadlineExpired, seen)),
             // Those who wait may all wait for a part of the limit that this one need not keep to.
@@ -393,7 +394,7 @@ impl<C: Clock> Shared<C> {
     ) -> Result<Places, Obstacle> {
         let weight = request.weight.max(1);
         let has_room = move |seen: Occupancy| seen.has_room(weight, part);
-        let looked = self.look_whether(has_room);
+        let looked = self.look_whether(self.occupancy(), has_room);
         let (Ok(seen) | Err(seen)) = looked;
         if self.rules.0.flags().has(Flags::PAUSED) {
             return Err(Obstacle::new(RefusalReason::LimitReached, seen));

@@ -1,22 +1,22 @@
-//! What the handles of a gate share, and the way of a request through it.
+//! What the handles of a gate share, and how its limiter is asked.
 
 use goodput_algorithms::{Instant, Limiter, State};
 
 use super::{
     GateBuilder, OnDecision, Snapshot, TimedDecision,
-    admitted::{Admitted, Entry},
     desk::Desk,
-    door::{Door, Occupancy, Part},
-    observer::{Observer, Sources, Watch},
+    door::{Door, Occupancy},
+    observer::{Observer, Sources},
     rules::{Flags, Rules},
     stripe::Refused,
-    stripes::{Stripes, Writer},
+    stripes::Stripes,
     tallies::Tallies,
+    watch::Watch,
 };
 #[cfg(feature = "tracing")]
 use crate::observe::events;
 use crate::{
-    Clock, Criticality, GateConfig, Outcome, Refusal, RefusalReason, Request,
+    Clock, Criticality, GateConfig, Refusal, RefusalReason, Request,
     priority::CriticalityShares,
     refusal::RefusalCounts,
     sync::{Mutex, MutexGuard, Padded, lock, try_lock},
@@ -117,134 +117,12 @@ impl<C: Clock> Shared<C> {
         shared.publish_rules(&lock(&shared.config));
         shared
     }
-
-    /// Admits a request or refuses it, and makes of its entry what the caller wants: so no copy is made of it on the way.
-    #[inline(always)]
-    pub(super) fn try_admit<T>(
-        &self,
-        request: &Request,
-        token: impl FnOnce(Entry) -> T,
-    ) -> Result<T, Refusal> {
-        if !self.rules.0.flags().are_plain() || request.bypass {
-            return self.try_admit_by_rules(request).map(token);
-        }
-        match self.admit(request, Part::ALL) {
-            Ok(admitted) => Ok(token(Entry::new(admitted, request))),
-            Err(Stopped::Full(seen)) => Err(self.refuse_at_limit(seen, request)),
-            Err(Stopped::Late(seen)) => Err(self.refuse_late(seen, request)),
-        }
-    }
-
-    /// Admits a request if nobody waits and there is room within `part` of the limit.
-    #[inline(always)]
-    pub(super) fn admit(&self, request: &Request, part: Part) -> Result<Admitted, Stopped> {
-        let weight = request.weight.max(1);
-        let admits = move |seen: Occupancy| seen.admits(weight, part);
-        let seen = self.look_whether(admits).map_err(Stopped::Full)?;
-        let now = self.clock.now();
-        if request.deadline.is_some_and(|deadline| deadline <= now) {
-            return Err(Stopped::Late(seen));
-        }
-        let writer = self.stripes.writer(self.stripes.own());
-        let may_be_kept = weight == 1 && part == Part::ALL;
-        let after = if seen.is_roomy() && may_be_kept && writer.take_kept() {
-            seen
-        } else {
-            self.enter(weight, seen, admits).map_err(Stopped::Full)?
-        };
-        let admitted = self.note_entry(&writer, weight, now, after);
-        drop(writer);
-        if self.watch.0.deadline_passed(now) {
-            self.look(now, false);
-        }
-        Ok(admitted)
-    }
-
-    #[inline(always)]
-    pub(super) fn refuse_at_limit(&self, seen: Occupancy, request: &Request) -> Refusal {
-        self.stripes.refuse(Refused::at_limit(request.criticality));
-        let hint = self.watch.0.hint();
-        if !seen.is_full() {
-            self.watch.0.limit_felt();
-        }
-        let is_plain = request.weight <= 1 && !seen.someone_waits();
-        let retry_after = if is_plain { hint.for_one() } else { hint.behind_queue(request.weight) };
-        Refusal {
-            reason: RefusalReason::LimitReached,
-            limit: seen.limit(),
-            in_flight: seen.in_flight() as usize,
-            retry_after,
-        }
-    }
-
-    #[cold]
-    pub(super) fn refuse_late(&self, seen: Occupancy, request: &Request) -> Refusal {
-        let reason = RefusalReason::DeadlineExpired;
-        self.tallies.refused.count(reason, request.criticality);
-        Refusal { reason, limit: seen.limit(), in_flight: self.in_flight(seen), retry_after: None }
-    }
-
-    #[inline(always)]
-    pub(super) fn release(&self, entry: Entry, outcome: Outcome) {
-        self.release_at(entry, outcome, self.clock.now());
-    }
-
-    /// Ends a request whose token was dropped.
-    pub(super) fn drop_entry(&self, entry: Entry) {
-        let now = self.clock.now();
-        let outcome = if now >= entry.deadline { Outcome::Overload } else { Outcome::Cancelled };
-        self.release_at(entry, outcome, now);
-    }
-
-    #[inline(always)]
-    fn release_at(&self, entry: Entry, outcome: Outcome, now: Instant) {
-        let admitted = entry.admitted;
-        if admitted.is_outside() {
-            self.tallies.leave_outside();
-            return;
-        }
-        let writer = self.stripes.writer(self.stripes.own());
-        let after = self.leave(&writer, admitted.weight(), entry.account.is_none());
-        let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
-        let bank = writer.stripe().bank(self.watch.0.generation());
-        let samples = bank.leave(admitted, now, outcome, silence_ns);
-        drop(writer);
-        if after.someone_waits() || !entry.account.is_none() {
-            self.place_is_free(admitted.weight(), entry.account, now);
-        }
-        if self.watch.0.is_due(samples, now) {
-            self.look(now, true);
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn note_entry(
-        &self,
-        writer: &Writer<'_>,
-        weight: u32,
-        now: Instant,
-        after: Occupancy,
-    ) -> Admitted {
-        writer.stripe().bank(self.watch.0.generation()).enter(weight, now, after);
-        if after.is_full() {
-            self.watch.0.limit_felt();
-        }
-        Admitted::new(now, weight, after.in_flight())
-    }
-}
-
-/// Why a request was not admitted at once.
-pub(super) enum Stopped {
-    /// No room for it, or others wait.
-    Full(Occupancy),
-    /// Its deadline has passed.
-    Late(Occupancy),
 }
 
 impl<C: Clock> Shared<C> {
     /// Lets the limiter act if it is time and nobody else is about it.
     #[inline(never)]
-    fn look(&self, now: Instant, at_completion: bool) {
+    pub(super) fn look(&self, now: Instant, at_completion: bool) {
         if let Some(observer) = try_lock(&self.observer) {
             self.look_with(observer, now, at_completion);
         }

@@ -87,17 +87,19 @@ impl Stripe {
         &self.banks[(generation & 1) as usize]
     }
 
-    /// Counts a refusal of the stripe's only thread. Tells whether it is the first of its kind.
+    /// Counts a refusal of the stripe's only thread, unless it is the first of its kind: false then, and nothing done.
     #[inline]
-    pub(super) fn refuse(&self, kind: Refused) -> bool {
+    pub(super) fn refuse_again(&self, kind: Refused) -> bool {
         let place = &self.refused[kind.0];
         let refused = place.load(Ordering::Relaxed);
-        place.store(refused.wrapping_add(1), Ordering::Relaxed);
-        refused == 0
+        if refused > 0 {
+            place.store(refused.wrapping_add(1), Ordering::Relaxed);
+        }
+        refused > 0
     }
 
-    /// Counts a refusal where several threads share the stripe.
-    pub(super) fn refuse_shared(&self, kind: Refused) {
+    /// Counts a refusal, also where several threads share the stripe.
+    pub(super) fn refuse(&self, kind: Refused) {
         self.refused[kind.0].fetch_add(1, Ordering::Relaxed);
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{
     stripe::{Refused, Stripe},
-    thread_index::thread_index,
+    thread_index::{own_of, thread_index},
 };
 use crate::sync::{AtomicBool, AtomicUsize, Padded, spin_loop, yield_now};
 
@@ -16,8 +16,9 @@ const PATIENCE: usize = 100;
 
 /// The stripes of a gate: of each at most one thread writes at a time.
 pub(super) struct Stripes {
-    /// Of one thread each.
-    own: Box<[Padded<Stripe>]>,
+    /// Of one thread each. In a box of its own each, as processors pass on what is counted over and over at no cost only
+    /// where the address is a pointer and a fixed distance.
+    own: Box<[Box<Padded<Stripe>>]>,
     /// Written by whoever claims one.
     shared: [Padded<Stripe>; SHARED],
     /// None of the own stripes from here on was ever written.
@@ -30,7 +31,7 @@ impl Stripes {
     /// With a stripe for each of `own` threads.
     pub(super) fn new(own: usize) -> Self {
         Self {
-            own: (0..own).map(|_| Padded(Stripe::new())).collect(),
+            own: (0..own).map(|_| Box::new(Padded(Stripe::new()))).collect(),
             shared: std::array::from_fn(|_| Padded(Stripe::new())),
             used: AtomicUsize::new(0),
             shared_used: AtomicBool::new(false),
@@ -41,7 +42,7 @@ impl Stripes {
     /// The calling thread's own stripe, if it has one.
     #[inline]
     pub(super) fn own(&self) -> Option<&Stripe> {
-        self.own.get(thread_index()).map(|Padded(stripe)| stripe)
+        own_of(&self.own).map(|stripe| &stripe.0)
     }
 
     /// Makes the caller the only writer of its `own` stripe or of a shared one. It must pass the door, or take or keep a
@@ -69,23 +70,20 @@ impl Stripes {
         }
     }
 
-    /// Counts a refusal.
+    /// Counts a refusal of a thread whose own stripe counted one of the kind before. False, and nothing done, of any
+    /// other.
     #[inline]
-    pub(super) fn refuse(&self, kind: Refused) {
-        match self.own() {
-            Some(stripe) => {
-                if stripe.refuse(kind) {
-                    self.note_use();
-                }
-            }
-            None => self.refuse_shared(kind),
-        }
+    pub(super) fn refuse_again(&self, kind: Refused) -> bool {
+        self.own().is_some_and(|stripe| stripe.refuse_again(kind))
     }
 
-    #[cold]
-    fn refuse_shared(&self, kind: Refused) {
+    /// Counts a refusal.
+    pub(super) fn refuse(&self, kind: Refused) {
+        if self.refuse_again(kind) {
+            return;
+        }
         self.note_use();
-        self.shared[thread_index() % SHARED].0.refuse_shared(kind);
+        self.own().unwrap_or_else(|| &self.shared[thread_index() % SHARED].0).refuse(kind);
     }
 
     /// How many stripes were ever written.
@@ -104,7 +102,7 @@ impl Stripes {
     pub(super) fn take_back(&self) -> u32 {
         // A thread that keeps one in a stripe which is not known here yet sees what the caller did before.
         let used = self.used.fetch_add(0, Ordering::AcqRel);
-        self.own[..used].iter().map(|Padded(stripe)| u32::from(stripe.take_back())).sum()
+        self.own[..used].iter().map(|stripe| u32::from(stripe.0.take_back())).sum()
     }
 
     /// How many places threads keep.
@@ -117,7 +115,7 @@ impl Stripes {
     pub(super) fn used(&self) -> impl Iterator<Item = (usize, &Stripe)> {
         let own = &self.own[..self.used.load(Ordering::Relaxed)];
         let shared = &self.shared[..if self.shared_used.load(Ordering::Relaxed) { SHARED } else { 0 }];
-        let places = own.iter().enumerate();
+        let places = own.iter().map(|stripe| &**stripe).enumerate();
         let shared_places = shared.iter().enumerate().map(|(index, stripe)| (self.own.len() + index, stripe));
         places.chain(shared_places).map(|(place, Padded(stripe))| (place, stripe))
     }

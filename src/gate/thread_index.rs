@@ -1,10 +1,10 @@
 //! A small number for each living thread, so that each may have a stripe of its own.
 
 #[cfg(not(goodput_loom))]
-pub(super) use self::real::thread_index;
+pub(super) use self::real::{own_of, thread_index};
 
 #[cfg(goodput_loom)]
-pub(super) use self::modelled::thread_index;
+pub(super) use self::modelled::{own_of, thread_index};
 
 #[cfg(not(goodput_loom))]
 mod real {
@@ -32,6 +32,18 @@ mod real {
     pub(in crate::gate) fn thread_index() -> usize {
         let index = INDEX.get();
         if index == UNASKED { ask() } else { index }
+    }
+
+    /// Which of these, of which each is some thread's, is the calling thread's.
+    #[inline]
+    pub(in crate::gate) fn own_of<T>(each: &[T]) -> Option<&T> {
+        // Before a thread has asked for its number, that is greater than any.
+        each.get(INDEX.get()).or_else(|| ask_for_own_of(each))
+    }
+
+    #[cold]
+    fn ask_for_own_of<T>(each: &[T]) -> Option<&T> {
+        each.get(thread_index())
     }
 
     #[cold]
@@ -99,5 +111,9 @@ mod modelled {
 
     pub(in crate::gate) fn thread_index() -> usize {
         INDEX.with(Cell::get)
+    }
+
+    pub(in crate::gate) fn own_of<T>(each: &[T]) -> Option<&T> {
+        each.get(thread_index())
     }
 }

@@ -22,16 +22,19 @@ pub use self::{
 };
 
 /// Why a request was not admitted.
+// In this order, and with a whole word for the reason, no word of a token is cut in two where a result may be either of
+// them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(C)]
 pub struct Refusal {
     /// Why.
     pub reason: RefusalReason,
+    /// How long to wait before another attempt is worth it, where the gate can tell.
+    pub retry_after: Option<Duration>,
     /// The limit at that moment.
     pub limit: usize,
     /// What was in flight at that moment.
     pub in_flight: usize,
-    /// How long to wait before another attempt is worth it, where the gate can tell.
-    pub retry_after: Option<Duration>,
 }
 
 impl fmt::Display for Refusal {
@@ -45,6 +48,7 @@ impl std::error::Error for Refusal {}
 /// The kinds of refusal.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[non_exhaustive]
+#[repr(u64)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalReason {
     /// The limit is reached, and the gate does not let this request wait.

@@ -1,5 +1,7 @@
 //! How strongly the limit and throughput swing, at the frequency of the wave and beside it.
 
+use crate::parts::float;
+
 /// A complex amplitude.
 type Amplitude = (f64, f64);
 
@@ -98,7 +100,7 @@ impl Listener {
                 Interval { throughput: throughput - displaced.throughput, limit: limit - displaced.limit };
             self.sums.add(change, &self.phases[phase]);
         }
-        Some(self.sums.over(self.count as f64))
+        Some(self.sums.over(float(self.count as u64)))
     }
 
     fn tune(&mut self) {
@@ -115,9 +117,12 @@ impl Listener {
 
     fn listen_anew(&mut self) {
         self.sums = Sums::default();
-        for number in self.total - self.count..self.total {
-            let interval = self.intervals[number % self.intervals.len()];
-            self.sums.add(interval, &self.phases[number % self.count]);
+        let first = self.total - self.count;
+        let (mut place, mut phase) = (first % self.intervals.len(), first % self.count);
+        for _ in 0..self.count {
+            self.sums.add(self.intervals[place], &self.phases[phase]);
+            place = if place + 1 == self.intervals.len() { 0 } else { place + 1 };
+            phase = if phase + 1 == self.count { 0 } else { phase + 1 };
         }
     }
 }

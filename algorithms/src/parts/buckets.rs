@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use crate::Instant;
 
 /// What ended in one slice of time.
@@ -11,32 +13,13 @@ pub(crate) struct Bucket {
     latency_sum: u64,
     /// Least latency; meaningless while `timed` is zero.
     pub(crate) latency_min: u64,
-    full: Full,
-}
-
-/// What a look at all buckets asks of each, once it is full: a division for each of them would be most of what it costs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Full {
-    /// Zero until then.
-    ended: u64,
-    /// Infinite until then, and if none was timed.
-    mean_latency: f64,
 }
 
 impl Bucket {
-    const EMPTY: Self = Self {
-        ended: 0,
-        timed: 0,
-        latency_sum: 0,
-        latency_min: 0,
-        full: Full { ended: 0, mean_latency: f64::INFINITY },
-    };
+    const EMPTY: Self = Self { ended: 0, timed: 0, latency_sum: 0, latency_min: 0 };
 
-    fn fill_up(&mut self) {
-        self.full.ended = self.ended;
-        if self.timed > 0 {
-            self.full.mean_latency = self.latency_sum as f64 / self.timed as f64;
-        }
+    fn mean_latency(&self) -> Option<f64> {
+        (self.timed > 0).then(|| self.latency_sum as f64 / self.timed as f64)
     }
 }
 
@@ -46,41 +29,52 @@ pub(crate) struct Buckets {
     buckets: Box<[Bucket]>,
     width_ns: u64,
     per_second: f64,
-    /// Ordinal of the bucket that is being filled, counted from the clock's origin.
-    current: Option<u64>,
+    /// The bucket that is being filled, once there was any.
+    current: Option<Current>,
+    /// Of the full ones.
+    most_ended: Best<u64>,
+    /// Of the full ones.
+    least_mean_latency: Best<f64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    /// Counted from the clock's origin.
+    ordinal: u64,
+    place: usize,
+    /// Its last instant.
+    last: Instant,
 }
 
 impl Buckets {
     pub(crate) fn new(window_ns: u64, count: usize) -> Self {
         let buckets = vec![Bucket::EMPTY; count.max(1)].into_boxed_slice();
         let width_ns = (window_ns / buckets.len() as u64).max(1);
-        Self { width_ns, per_second: 1e9 / width_ns as f64, buckets, current: None }
+        Self {
+            width_ns,
+            per_second: 1e9 / width_ns as f64,
+            current: None,
+            most_ended: Best::new(buckets.len()),
+            least_mean_latency: Best::new(buckets.len()),
+            buckets,
+        }
     }
 
     /// Moves on to the bucket of `now`, emptying those in between. Whether it moved. A clock that steps back goes on
     /// filling the current bucket.
+    #[inline]
     pub(crate) fn advance(&mut self, now: Instant) -> bool {
-        let ordinal = now.nanos() / self.width_ns;
-        let Some(current) = self.current else {
-            self.current = Some(ordinal);
-            return true;
-        };
-        if ordinal <= current {
-            return false;
+        let moves = self.current.is_none_or(|current| now > current.last);
+        if moves {
+            self.move_on(now);
         }
-        let len = self.buckets.len() as u64;
-        self.buckets[(current % len) as usize].fill_up();
-        for skipped in 1..=(ordinal - current).min(len) {
-            self.buckets[((current + skipped) % len) as usize] = Bucket::EMPTY;
-        }
-        // Fewer were emptied than skipped: all are empty, whichever is the current one.
-        self.current = Some(ordinal);
-        true
+        moves
     }
 
     /// Adds to the current bucket `ended` requests, `timed` of them with a latency of `latency` each.
+    #[inline]
     pub(crate) fn add(&mut self, ended: u64, timed: u64, latency: u64) {
-        let bucket = &mut self.buckets[(self.current.unwrap_or(0) % self.buckets.len() as u64) as usize];
+        let bucket = &mut self.buckets[self.current.map_or(0, |current| current.place)];
         bucket.latency_min = if bucket.timed == 0 { latency } else { bucket.latency_min.min(latency) };
         bucket.ended = bucket.ended.saturating_add(ended);
         bucket.timed = bucket.timed.saturating_add(timed);
@@ -95,22 +89,79 @@ impl Buckets {
     /// The most that ended in a bucket, and the least mean latency of one, if any latency is known: of all buckets but
     /// the one that is being filled.
     pub(crate) fn extremes_of_full(&self) -> (u64, Option<f64>) {
-        let (mut most, mut least) = (0, f64::INFINITY);
-        for Bucket { full, .. } in &self.buckets {
-            most = most.max(full.ended);
-            least = if full.mean_latency < least { full.mean_latency } else { least };
-        }
-        (most, Some(least).filter(|least| least.is_finite()))
+        (self.most_ended.value().unwrap_or(0), self.least_mean_latency.value())
     }
 
     /// Buckets in a second.
     pub(crate) const fn per_second(&self) -> f64 {
         self.per_second
     }
+
+    fn move_on(&mut self, now: Instant) {
+        let width_ns = self.width_ns;
+        let Some(before) = self.current else {
+            self.current = Some(Current::new(now.nanos() / width_ns, 0, width_ns));
+            return;
+        };
+        // As a rule to the next one, and without a division.
+        let is_next = now.nanos_since(before.last) <= width_ns;
+        let ordinal = if is_next { before.ordinal + 1 } else { now.nanos() / width_ns };
+        let full = self.buckets[before.place];
+        self.most_ended.add(before.ordinal, full.ended, |new, old| new >= old);
+        if let Some(mean) = full.mean_latency() {
+            self.least_mean_latency.add(before.ordinal, mean, |new, old| new <= old);
+        }
+        let len = self.buckets.len();
+        let mut place = before.place;
+        for _ in 0..(ordinal - before.ordinal).min(len as u64) {
+            place = if place + 1 == len { 0 } else { place + 1 };
+            self.buckets[place] = Bucket::EMPTY;
+        }
+        // Fewer were emptied than skipped: all are empty, whichever is the current one.
+        self.current = Some(Current::new(ordinal, place, width_ns));
+        self.most_ended.forget(ordinal, len);
+        self.least_mean_latency.forget(ordinal, len);
+    }
+}
+
+impl Current {
+    const fn new(ordinal: u64, place: usize, width_ns: u64) -> Self {
+        Self { ordinal, place, last: Instant::from_nanos(ordinal * width_ns).plus_nanos(width_ns - 1) }
+    }
+}
+
+/// The best value of the last buckets, whichever of two is the better, at the same cost however many there are: of each
+/// bucket only what is better than all that came later.
+#[derive(Clone, Debug)]
+struct Best<T>(VecDeque<(u64, T)>);
+
+impl<T: Copy> Best<T> {
+    fn new(buckets: usize) -> Self {
+        Self(VecDeque::with_capacity(buckets))
+    }
+
+    /// Of a later bucket than all before.
+    fn add(&mut self, ordinal: u64, value: T, is_as_good: impl Fn(T, T) -> bool) {
+        while self.0.pop_back_if(|(_, last)| is_as_good(value, *last)).is_some() {}
+        self.0.push_back((ordinal, value));
+    }
+
+    /// What is not among the last so many buckets, of which the `current` one is the last.
+    fn forget(&mut self, current: u64, buckets: usize) {
+        while self.0.pop_front_if(|(ordinal, _)| current - *ordinal >= buckets as u64).is_some() {}
+    }
+
+    fn value(&self) -> Option<T> {
+        self.0.front().map(|&(_, value)| value)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(millis: u64) -> Instant {
@@ -143,5 +194,30 @@ mod tests {
         assert_eq!(buckets.all().map(|b| b.ended).sum::<u64>(), 1);
         assert!(buckets.advance(Instant::FAR_FUTURE));
         assert_eq!(buckets.all().map(|b| b.ended).sum::<u64>(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_extremes_are_those_of_the_buckets_that_are_full(
+            count in 1_usize..6,
+            steps in prop::collection::vec((0_u64..250, 0_u64..4, 1_u64..5), 1..200),
+        ) {
+            let width = 100;
+            let (mut buckets, mut now) = (Buckets::new(width * count as u64, count), 0);
+            // By their ordinals: who ended, and the sum of their latencies.
+            let mut each = BTreeMap::<u64, (u64, u64)>::new();
+            for (later, ended, latency) in steps {
+                now += later;
+                buckets.advance(Instant::from_nanos(now));
+                buckets.add(ended, ended, latency);
+                let current = now / width;
+                let (ended_before, sum) = each.entry(current).or_default();
+                (*ended_before, *sum) = (*ended_before + ended, *sum + ended * latency);
+                let full = each.range((current + 1).saturating_sub(count as u64)..current).map(|(_, full)| *full);
+                let most = full.clone().map(|(ended, _)| ended).max().unwrap_or(0);
+                let means = full.filter(|(ended, _)| *ended > 0).map(|(ended, sum)| sum as f64 / ended as f64);
+                prop_assert_eq!(buckets.extremes_of_full(), (most, means.min_by(f64::total_cmp)));
+            }
+        }
     }
 }
