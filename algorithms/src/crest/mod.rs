@@ -37,7 +37,7 @@ const LONG_LOOK: u64 = 128;
 /// knee K = N · B / R          throughput × baseline: the requests that are being worked on
 /// queue q = N − K             the rest
 /// q > h                       limit ← limit − (q − h)
-/// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew
+/// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew, by half
 /// h = 2 + ½ √K + 0.15 K       headroom; below K = 2.5 in proportion to K
 /// ```
 ///
@@ -56,7 +56,8 @@ const LONG_LOOK: u64 = 128;
 /// - Many limiters of one small service believe each other's queue to be latency without one. Where the service changes
 ///   its speed under them, this lasts.
 /// - A single worker behind one limiter idles now and then, for it looks like a part of a larger service.
-/// - A service that becomes slower by less than half is taken for a queue until two dips have said otherwise.
+/// - A service that becomes slower by less than half is taken for a queue, and loses a quarter of its limit or somewhat
+///   more, until two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
 /// - Bursts beyond the knee are refused, also where a service would have worked them off before their deadlines.
 /// - A service that answers fewer than 8 requests in a long while teaches nothing, and its limit stays.

@@ -7,10 +7,12 @@ use goodput::algorithms::Part;
 use super::{Measured, check};
 
 /// All parts, and what they do.
-const PARTS: [(Part, &str); 8] = [
+const PARTS: [(Part, &str); 10] = [
     (Part::Dips, "dips that measure the baseline"),
     (Part::SecondDip, "believing a higher dip only when a second one agrees"),
     (Part::Checks, "checking a sudden rise by an experiment"),
+    (Part::Cuts, "waiting for a dip when cuts do not help"),
+    (Part::Together, "growing only right after a dip where few are worked on"),
     (Part::Climbs, "climbing anew after growing three times"),
     (Part::EarlyStop, "stopping an obvious overshoot early"),
     (Part::Overloads, "halving when most answers are late"),
