@@ -102,18 +102,29 @@ impl Fit {
     }
 }
 
-/// The curves of one family on a grid, with what each cell would have completed at a factor of one.
+/// The curves of one family on a grid, each with the exposure of every cell.
 struct Family {
     curves: Vec<Curve>,
     /// By curve, by cell.
-    exposures: Vec<Vec<f64>>,
+    exposures: Vec<Vec<Exposure>>,
+}
+
+/// What a cell would have completed at a factor of one.
+#[derive(Clone, Copy)]
+struct Exposure {
+    value: f64,
+    /// Its logarithm, which resamples need again and again.
+    log: f64,
 }
 
 impl Family {
     fn new(curves: Vec<Curve>, cells: &[Cell]) -> Self {
         let exposures = curves
             .iter()
-            .map(|curve| cells.iter().map(|cell| cell.integral(|n| curve.at(n))).collect())
+            .map(|curve| {
+                let values = cells.iter().map(|cell| cell.integral(|n| curve.at(n)));
+                values.map(|value| Exposure { value, log: value.ln() }).collect()
+            })
             .collect();
         Self { curves, exposures }
     }
@@ -124,10 +135,10 @@ impl Family {
         for (index, exposures) in self.exposures.iter().enumerate() {
             let (mut done, mut exposure, mut log) = (0.0, 0.0, 0.0);
             for ((d, b), w) in completed.iter().zip(exposures).zip(weights) {
-                if *b > 0.0 {
+                if b.value > 0.0 {
                     done += w * d;
-                    exposure += w * b;
-                    log += w * d * b.ln();
+                    exposure += w * b.value;
+                    log += w * d * b.log;
                 }
             }
             if exposure <= 0.0 || done <= 0.0 {
@@ -141,7 +152,7 @@ impl Family {
         }
         let (_, index, rate) = best?;
         let deviance =
-            completed.iter().zip(&self.exposures[index]).map(|(d, b)| deviance(*d, rate * b)).sum();
+            completed.iter().zip(&self.exposures[index]).map(|(d, b)| deviance(*d, rate * b.value)).sum();
         Some(Fit { curve: self.curves[index], rate, deviance })
     }
 }
