@@ -269,10 +269,19 @@ fn below(stays: &Stays, bound: f64) -> Option<Free> {
 /// The stays at the lowest loads of a recording without an overload. Where nothing shows that these did not have to wait,
 /// the latency without a queue is at most theirs, and the interval begins at zero.
 pub(super) fn lowest(stays: &Stays) -> Option<Free> {
-    let low = stays.between(0.0, stays.load(0.5));
+    let low = stays.between(0.0, stays.bound(0.5));
     let all = stays.between(0.0, f64::INFINITY);
     let found = free(stays, &low, FEWEST).or_else(|| free(stays, &all, FEWEST))?;
     Some(if stays.shows_that_low_loads_do_not_wait() { found } else { found.at_most() })
+}
+
+/// The stays of all successes, whatever was in the service then: nobody stays shorter than without a queue.
+pub(super) fn at_most(course: &Course) -> Option<Free> {
+    let successes = course.requests.iter().filter(|request| request.outcome == Outcome::Success);
+    let stay =
+        |(start, end): (i64, i64)| Stay { stay: end.abs_diff(start) as f64 / 1e9, met: 1.0, weight: 1.0 };
+    let all = Stays { stays: successes.filter_map(Request::stay).map(stay).collect(), of: Of::Requests };
+    free(&all, &all.between(0.0, f64::INFINITY), FEWEST).map(Free::at_most)
 }
 
 /// Which medians of steps are worth anything.
