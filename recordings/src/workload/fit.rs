@@ -181,15 +181,15 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// Fits all families; `None` if there is nothing to fit.
-    pub(crate) fn of(cells: &[Cell]) -> Option<Self> {
+    /// Fits all families, with bends from `least` on; `None` if there is nothing to fit.
+    pub(crate) fn of(cells: &[Cell], least: f64) -> Option<Self> {
         let most = cells.iter().flat_map(|cell| &cell.levels).map(|(n, _)| *n).fold(0.0, f64::max);
         if cells.len() < 2 || most <= 0.0 {
             return None;
         }
         let completed: Vec<f64> = cells.iter().map(|cell| cell.completed).collect();
         let ones = vec![1.0; cells.len()];
-        let bends = grid(0.5, most * 1.3);
+        let bends = grid(least, most * 1.3);
         let linear = Family::new(vec![Curve::Linear], cells).best(&completed, &ones)?;
         let saturating_family = Family::new(bends.iter().map(|&k| Curve::Saturating { k }).collect(), cells);
         let scalability_family = Family::new(scalability_curves(most), cells);
@@ -240,8 +240,13 @@ impl Fits {
     }
 
     /// The capacity and the bend or peak of a fit's family, with intervals from a block bootstrap over the cells
-    /// (Künsch 1989): neighbouring cells share their weather.
-    pub(crate) fn uncertainty(&self, fit: &Fit) -> (Option<Estimate>, Option<Estimate>) {
+    /// (Künsch 1989): neighbouring cells share their weather. `tail` tells, by the number of blocks, the share of resamples
+    /// that is left out at each end.
+    pub(crate) fn uncertainty(
+        &self,
+        fit: &Fit,
+        tail: impl FnOnce(usize) -> f64,
+    ) -> (Option<Estimate>, Option<Estimate>) {
         let family = match fit.curve {
             Curve::Linear => return (None, None),
             Curve::Saturating { .. } => &self.saturating_family,
@@ -250,6 +255,7 @@ impl Fits {
         };
         let count = self.completed.len();
         let block = (count as f64).cbrt().ceil() as usize;
+        let tail = tail(count.div_ceil(block));
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         let (mut capacities, mut peaks) = (Vec::new(), Vec::new());
         let mut weights = vec![0.0; count];
@@ -269,7 +275,7 @@ impl Fits {
         let around = |value: Option<f64>, sample: &mut Vec<f64>| {
             sample.sort_by(f64::total_cmp);
             let at = |q: f64| sample.get(((sample.len() as f64 - 1.0) * q).round() as usize).copied();
-            Some(Estimate::new(value?, at(0.025)?, at(0.975)?))
+            Some(Estimate::new(value?, at(tail)?, at(1.0 - tail)?))
         };
         (around(fit.capacity(), &mut capacities), around(fit.curve.peak(), &mut peaks))
     }
@@ -323,11 +329,11 @@ mod tests {
 
     #[test]
     fn the_bend_of_a_service_of_eight_workers_is_found() {
-        let fits = Fits::of(&cells(10.0, Curve::Saturating { k: 8.0 })).unwrap();
+        let fits = Fits::of(&cells(10.0, Curve::Saturating { k: 8.0 }), 0.5).unwrap();
         let fit = fits.bent();
         assert!((fit.capacity().unwrap() - 80.0).abs() < 2.0, "{fit:?}");
         assert!((fit.curve.peak().unwrap() - 8.0).abs() < 0.4, "{fit:?}");
-        let (capacity, peak) = fits.uncertainty(&fit);
+        let (capacity, peak) = fits.uncertainty(&fit, |_| 0.025);
         assert!(capacity.unwrap().low > 75.0 && capacity.unwrap().high < 85.0);
         assert!(peak.unwrap().low > 7.0 && peak.unwrap().high < 9.0);
     }
@@ -335,7 +341,7 @@ mod tests {
     #[test]
     fn a_retrograde_service_is_told_from_a_saturating_one() {
         let truth = Curve::Scalability { sigma: 0.02, kappa: 0.002 };
-        let fits = Fits::of(&cells(100.0, truth)).unwrap();
+        let fits = Fits::of(&cells(100.0, truth), 0.5).unwrap();
         let fit = fits.bent();
         assert!(matches!(fit.curve, Curve::Scalability { .. }), "{fit:?}");
         let capacity = truth.at((0.98_f64 / 0.002).sqrt()) * 100.0;
@@ -344,7 +350,7 @@ mod tests {
 
     #[test]
     fn a_service_that_its_queue_slows_is_told_from_a_retrograde_one() {
-        let fits = Fits::of(&cells(100.0, Curve::Slowed { k: 8.0, s: 40.0 })).unwrap();
+        let fits = Fits::of(&cells(100.0, Curve::Slowed { k: 8.0, s: 40.0 }), 0.5).unwrap();
         let fit = fits.bent();
         assert!(matches!(fit.curve, Curve::Slowed { .. }), "{fit:?}");
         assert!((fit.curve.peak().unwrap() - 8.0).abs() < 0.4, "{fit:?}");
@@ -353,7 +359,7 @@ mod tests {
 
     #[test]
     fn where_nobody_waits_no_bend_gains_anything() {
-        let fits = Fits::of(&cells(10.0, Curve::Linear)).unwrap();
+        let fits = Fits::of(&cells(10.0, Curve::Linear), 0.5).unwrap();
         assert!(fits.gain(&fits.bent()) < 3.0);
     }
 }

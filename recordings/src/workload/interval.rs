@@ -1,7 +1,7 @@
 //! Numbers with their uncertainty.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::statistics::Statistics;
 
 /// An estimate with its 95 % confidence interval.
@@ -39,6 +39,17 @@ impl Estimate {
 /// The standard normal quantile that leaves 2.5 % above it.
 pub(crate) fn z95() -> f64 {
     Normal::standard().inverse_cdf(0.975)
+}
+
+/// The share of resamples to be left out at each end of a bootstrap's interval of 95 %, where so many independent parts were
+/// drawn from: the expanded percentile interval, which is as wide as Student's (Hesterberg, "What Teachers Should Know About
+/// the Bootstrap", The American Statistician 69, 2015).
+pub(crate) fn tail_of_resamples(parts: usize) -> f64 {
+    let parts = parts as f64;
+    match StudentsT::new(0.0, 1.0, parts - 1.0) {
+        Ok(student) => Normal::standard().cdf(-(parts / (parts - 1.0)).sqrt() * student.inverse_cdf(0.975)),
+        Err(_) => 0.0,
+    }
 }
 
 /// A share, with the interval of Wilson (1927).
@@ -83,6 +94,21 @@ mod tests {
     fn a_share_has_wilsons_interval() {
         let share = share(10, 100);
         assert!((share.low - 0.0552).abs() < 1e-4 && (share.high - 0.1744).abs() < 1e-4, "{share:?}");
+    }
+
+    // Expected, by hand from tables of Student's t for 4, 9 and 19 degrees of freedom (2.776, 2.262, 2.093) and of the normal
+    // distribution: Φ(−3.104), Φ(−2.385), Φ(−2.147); and 2.5 % for very many.
+    #[test]
+    fn resamples_of_few_parts_have_wider_intervals() {
+        for (parts, tail) in [(5, 0.000_95), (10, 0.008_55), (20, 0.015_9)] {
+            assert!(
+                (tail_of_resamples(parts) - tail).abs() < 0.000_05,
+                "{parts}: {}",
+                tail_of_resamples(parts)
+            );
+        }
+        assert!((tail_of_resamples(1_000_000) - 0.025).abs() < 1e-5);
+        assert_eq!(tail_of_resamples(1), 0.0);
     }
 
     #[test]
