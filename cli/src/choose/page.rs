@@ -41,10 +41,9 @@ ul{padding-left:1.2rem}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{padding:.3rem .45rem;border-bottom:1px solid var(--edge);text-align:right}
 th{vertical-align:bottom}
-th:first-child,td:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
+th:first-child,td:first-child{text-align:left;white-space:normal;min-width:8rem;position:sticky;left:0;background:var(--paper)}
 tr.pick td{font-weight:600;color:var(--good)}
 tr.plain td{color:var(--soft)}
-@media(max-width:40rem){th:first-child,td:first-child{white-space:normal;min-width:8rem}}
 pre{white-space:pre-wrap;background:var(--tint);border:1px solid var(--edge);border-radius:6px;padding:.8rem;overflow-x:auto;font-size:.85rem}
 img{display:block;width:100%;min-width:42rem;height:auto}
 figure{margin:1rem 0}
