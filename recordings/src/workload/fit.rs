@@ -68,11 +68,11 @@ impl Curve {
         }
     }
 
-    /// The curve's highest value.
+    /// The curve's highest value at a whole number of requests: between two of them nothing was ever seen.
     pub(crate) fn most(self) -> Option<f64> {
         match self {
             Self::Scalability { sigma, kappa: 0.0 } => (sigma > 0.0).then(|| 1.0 / sigma),
-            _ => self.peak().map(|n| self.at(n)),
+            _ => self.peak().map(|n| self.at(n.floor()).max(self.at(n.ceil()))),
         }
     }
 
@@ -355,6 +355,14 @@ mod tests {
         assert!(matches!(fit.curve, Curve::Slowed { .. }), "{fit:?}");
         assert!((fit.curve.peak().unwrap() - 8.0).abs() < 0.4, "{fit:?}");
         assert!((fit.capacity().unwrap() / 800.0 - 1.0).abs() < 0.03, "{fit:?}");
+    }
+
+    /// Between one request and two, this curve would reach 1.2; with one it is 1, with two 1.2 / (1 + 0.8 / 4) = 1.
+    #[test]
+    fn no_capacity_lies_between_two_numbers_of_requests() {
+        let most = Curve::Slowed { k: 1.2, s: 4.0 }.most().unwrap();
+        assert!((most - 1.0).abs() < 1e-12, "{most}");
+        assert_eq!(Curve::Saturating { k: 1.2 }.most(), Some(1.2));
     }
 
     #[test]
