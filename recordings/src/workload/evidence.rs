@@ -12,6 +12,8 @@ use super::times::Stays;
 const GAIN: f64 = 11.0;
 /// The share of resamples that lies beyond each end of an interval by which the evidence is judged.
 const PERCENTILE: f64 = 0.025;
+/// Stretches of time without which nothing can be said about the uncertainty.
+const BLOCKS: usize = 3;
 /// Completions that must have happened beyond the bend.
 const BEYOND: f64 = 40.0;
 /// How far beyond the bend counts as saturated, and how far below as free.
@@ -74,7 +76,7 @@ pub(crate) fn saturation(
     // Nobody waits for anybody with less than one request in the service. Where whole seconds blur who met whom, a curve may
     // seem to bend there all the same; within a long window, one request may be there for a part of it.
     let least = if coarse { 1.0 } else { 0.5 };
-    let fits = Fits::of(cells, least).ok_or(Doubt::TooLittle)?;
+    let fits = Fits::of(cells, least).filter(|fits| fits.blocks() >= BLOCKS).ok_or(Doubt::TooLittle)?;
     let fit = fits.bent();
     let (capacity, peak) = places(&fits, &fit, coarse, |_| PERCENTILE).ok_or(Doubt::NoOverload)?;
     if fits.gain(&fit) < GAIN {

@@ -239,6 +239,16 @@ impl Fits {
         if criterion(&falling) + 10.0 < criterion(&self.saturating) { falling } else { self.saturating }
     }
 
+    /// Cells of a block that shares its weather.
+    fn block(&self) -> usize {
+        (self.completed.len() as f64).cbrt().ceil() as usize
+    }
+
+    /// How many blocks there are.
+    pub(crate) fn blocks(&self) -> usize {
+        self.completed.len().div_ceil(self.block())
+    }
+
     /// The capacity and the bend or peak of a fit's family, with intervals from a block bootstrap over the cells
     /// (Künsch 1989): neighbouring cells share their weather. `tail` tells, by the number of blocks, the share of resamples
     /// that is left out at each end.
@@ -253,9 +263,8 @@ impl Fits {
             Curve::Scalability { .. } => &self.scalability_family,
             Curve::Slowed { .. } => &self.slowed_family,
         };
-        let count = self.completed.len();
-        let block = (count as f64).cbrt().ceil() as usize;
-        let tail = tail(count.div_ceil(block));
+        let (count, block) = (self.completed.len(), self.block());
+        let tail = tail(self.blocks());
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         let (mut capacities, mut peaks) = (Vec::new(), Vec::new());
         let mut weights = vec![0.0; count];
