@@ -6,12 +6,15 @@ use std::{
 };
 
 use clap::Args;
-use goodput_recordings::{Basis, Estimate, Evidence, Inspection, Reading, ServiceModel, Waiting, Workload};
+use goodput_recordings::{
+    Basis, Estimate, Evidence, Inspection, Problem, Reading, ServiceModel, Waiting, Workload,
+};
 
 use crate::{
     failure::Failure,
     plot::words::{number, percent, seconds},
     recording::Source,
+    text::wrapped,
 };
 
 #[derive(Args, Debug)]
@@ -31,7 +34,7 @@ pub(crate) fn inspect(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         writeln!(out, "{}", arguments.source.name())?;
         for line in read_lines(&read.inspection).into_iter().chain(service_lines(&read.inspection.workload)) {
-            writeln!(out, "  {line}")?;
+            writeln!(out, "{}", wrapped(&format!("  {line}"), 4))?;
         }
     }
     Ok(())
@@ -53,6 +56,7 @@ pub(crate) fn read_lines(inspection: &Inspection) -> Vec<String> {
         number(inspection.unparseable_lines as f64),
         number(inspection.skipped_non_record_lines as f64)
     ));
+    lines.extend(reading.assumed.iter().map(|assumed| format!("Assumed: {assumed}.")));
     lines.extend(problems(reading));
     if let (Some(first), Some(last)) = (inspection.first_ts, inspection.last_ts) {
         let span = seconds(last - first);
@@ -120,7 +124,8 @@ pub(crate) fn service_lines(workload: &Workload) -> Vec<String> {
         Some(knee) => lines.push(format!("Knee: {} at once.", range(knee, round))),
         None => lines.push("Knee: unknown.".into()),
     }
-    lines.extend(workload.service.map(|model| format!("Kind: {}.", kind(model))));
+    let about = if workload.knee.is_some_and(|knee| knee.high > 1.5 * knee.low) { "about " } else { "" };
+    lines.extend(workload.service.map(|model| format!("Kind: {}.", kind(model, about))));
     let arrivals = &workload.arrivals;
     if arrivals.rate_per_s > 0.0 {
         let waiting = match arrivals.clients_wait {
@@ -137,17 +142,20 @@ pub(crate) fn service_lines(workload: &Workload) -> Vec<String> {
     lines
 }
 
-fn kind(model: ServiceModel) -> String {
+fn kind(model: ServiceModel, about: &str) -> String {
     match model {
-        ServiceModel::Queue { workers } => format!("{} workers behind a queue", round(workers)),
+        ServiceModel::Queue { workers } => format!("{about}{} workers behind a queue", round(workers)),
         ServiceModel::Shared { parallelism } => {
-            format!("requests share what suffices for {} at once", round(parallelism))
+            format!("requests share what suffices for {about}{} at once", round(parallelism))
         }
         ServiceModel::Saturating { parallelism } => {
-            format!("{} requests are worked on at once", round(parallelism))
+            format!("{about}{} requests are worked on at once", round(parallelism))
         }
         ServiceModel::Slowed { workers, .. } => {
-            format!("{} workers behind a queue, which get slower the more requests wait", round(workers))
+            format!(
+                "{about}{} workers behind a queue, which get slower the more requests wait",
+                round(workers)
+            )
         }
         ServiceModel::Retrograde { .. } => "throughput falls again when too many are in it".into(),
     }
@@ -163,14 +171,25 @@ fn range(estimate: &Estimate, write: impl Fn(f64) -> String) -> String {
     if low == high { value } else { format!("{value} ({low} to {high})") }
 }
 
+/// The first few lines that are no requests, those together that are none for the same reason.
 fn problems(reading: &Reading) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut all = Vec::new();
     for (what, problems) in [("not understood", &reading.unparseable), ("skipped", &reading.skipped)] {
-        lines.extend(
-            problems.iter().map(|problem| format!("  line {} {what}: {}", problem.line, problem.reason)),
-        );
+        let mut by_reason: Vec<(&str, Vec<u64>)> = Vec::new();
+        for Problem { line, reason } in problems {
+            match by_reason.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, lines)) if lines.last() == Some(line) => {}
+                Some((_, lines)) => lines.push(*line),
+                None => by_reason.push((reason, vec![*line])),
+            }
+        }
+        all.extend(by_reason.into_iter().map(|(reason, lines)| {
+            let word = if lines.len() > 1 { "lines" } else { "line" };
+            let lines: Vec<_> = lines.iter().map(u64::to_string).collect();
+            format!("  {word} {} {what}: {reason}", lines.join(", "))
+        }));
     }
-    lines
+    all
 }
 
 /// A date, or seconds in a file that counts from the start of the run.

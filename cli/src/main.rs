@@ -13,6 +13,7 @@ mod recording;
 mod report;
 mod score;
 mod simulate;
+mod text;
 
 use std::process::ExitCode;
 

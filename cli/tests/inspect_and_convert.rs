@@ -56,6 +56,24 @@ fn inspect_says_in_words_what_was_assumed() {
 }
 
 #[test]
+fn inspect_says_at_the_top_which_unit_nobody_told_it_and_how_to_tell() {
+    let output = goodput(&["inspect", "recordings/fixtures/apache/combined_D_openloop.log.gz"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let top: String = text.lines().take(6).collect::<Vec<_>>().join(" ");
+    for word in ["Assumed:", "without a unit", "read as us", "--latency-unit"] {
+        assert!(top.contains(word), "{word} in {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let told = goodput(&[
+        "inspect",
+        "recordings/fixtures/apache/combined_D_openloop.log.gz",
+        "--latency-unit",
+        "us",
+    ]);
+    assert!(!String::from_utf8(told.stdout).unwrap().contains("Assumed:"));
+}
+
+#[test]
 fn a_converted_log_is_the_same_log() {
     let output = goodput(&["convert", LOG]);
     assert!(output.status.success());

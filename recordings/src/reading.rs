@@ -46,6 +46,8 @@ pub struct Reading {
     pub overall_ms: Option<StepLatency>,
     /// Why the file ends before its end, when it does.
     pub truncated: Option<String>,
+    /// What neither the file nor the user said, and what all numbers hang on; each with the option that overrules it.
+    pub assumed: Vec<String>,
     /// Anything else that the reader of the numbers should know.
     pub notes: Vec<String>,
 }
@@ -92,6 +94,7 @@ impl Reading {
             skipped: Vec::new(),
             overall_ms: None,
             truncated: None,
+            assumed: Vec::new(),
             notes: Vec::new(),
         }
     }

@@ -74,6 +74,7 @@ impl<'r> Recording<'r> {
         reading.basis = self.recognised.basis;
         reading.basis_known_from = self.recognised.evidence;
         reading.latency_unit = self.recognised.unit;
+        reading.assumed = self.recognised.assumed;
         reading.notes = self.recognised.notes;
         let mut output = Output::new(&mut reading, &mut sink);
         self.recognised.reader.read(&mut self.input, &mut output)?;

@@ -64,7 +64,10 @@ impl Advice {
             |kind: &Kind| ranking.standings.iter().find(|other| other.as_good && other.kind == *kind);
         let follower = [Kind::Defaults, Kind::Tuned].iter().find_map(as_good);
         let follower = follower.or_else(|| ranking.best_of(follows)).ok_or_else(nobody)?;
-        let simplest = ORDER.iter().find_map(as_good).unwrap_or(best);
+        // Where requests are refused already, to be without a limit is not what was recorded.
+        let refused = question.workload.shares.are_refused();
+        let mut order = ORDER.iter().filter(|kind| !refused || **kind != Kind::Unlimited);
+        let simplest = order.find_map(as_good).unwrap_or(if refused { follower } else { best });
         let (verdict, pick) = match simplest.kind {
             _ if !question.knows_the_knee() => (Verdict::ObserveFirst, follower),
             Kind::Unlimited => (Verdict::NoneNeeded, follower),
@@ -124,14 +127,30 @@ fn remarks(
     pick: &Standing,
     follower: &Standing,
 ) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> =
+        question.taken_for_granted.iter().map(|assumed| format!("Assumed: {assumed}.")).collect();
+    let refused = question.workload.shares.refused.value;
+    let are_refused = question.workload.shares.are_refused();
+    if are_refused {
+        remarks.push(format!(
+            "{} of the recorded requests were refused (429 or 503): an overload, or a limiter that is there already. What \
+             is said of the recorded load is said as if that limiter were gone.",
+            percent(refused)
+        ));
+        if ranking.standings.iter().any(|other| other.as_good && other.kind == Kind::Unlimited) {
+            remarks.push(
+                "Without any limit the service does as well in these scenarios: find out first who refuses, and why."
+                    .to_owned(),
+            );
+        }
+    }
     let deadline = seconds(question.deadline.as_secs_f64());
     let none =
         ranking.best_of(|kind| kind == Kind::Unlimited).map(|standing| &tournament.played[standing.index]);
     if let Some(none) = none {
         if question.has_recorded {
             let share = none.in_time(0);
-            remarks.push(if share >= ALL_IS_WELL {
+            remarks.push(if share >= ALL_IS_WELL && !are_refused {
                 format!(
                     "At the recorded load you need none: without a limit {} of all requests are answered within {deadline}. \
                      The limiter is for what the recording does not show.",

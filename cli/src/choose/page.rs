@@ -4,14 +4,22 @@ use std::fmt::Write as _;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{entrants::Kind, pictures::Picture, report::Report, terminal};
-use crate::plot::words::seconds;
+use super::{
+    entrants::{Kind, spoken},
+    pictures::Picture,
+    ranking::Standing,
+    report::Report,
+    terminal,
+    tournament::Tournament,
+};
+use crate::{plot::words::seconds, text::together};
 
 /// What the table's figures mean.
 pub(crate) const SCORE: &str = "\
 Score: what was reached of the best that limits set in hindsight could do (the oracle of the simulator), as a geometric \
-mean over the scenarios; 1 is perfect. As good as the best: it loses less than 2 % to the best, or less than 5 % \
-and no more than chance (at 95 % confidence). In time: answers before the deadline, of all requests. p99: of what was admitted.";
+mean over the scenarios; 1 is perfect; \u{b1} is half of the 95 % confidence interval. *: as good as the best, for it loses \
+less than 2 % to it, or less than 5 % and no more than chance. In time: answers before the deadline, of all requests. \
+p99: of what was admitted.";
 
 /// The browser itself keeps the page from asking for anything.
 const POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
@@ -21,7 +29,7 @@ const STYLE: &str = "\
 @media(prefers-color-scheme:dark){:root{--ink:#f0f6fc;--soft:#9198a1;--paper:#0d1117;--edge:#3d444d;--tint:#161b22;\
 --good:#2ec4a0}}
 *{box-sizing:border-box}
-body{margin:0 auto;padding:1rem;max-width:63rem;font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",\
+body{margin:0 auto;padding:1rem;max-width:70rem;font:16px/1.5 system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",\
 Helvetica,Arial,sans-serif;color:var(--ink);background:var(--paper)}
 h1{font-size:1.4rem;line-height:1.3;margin:1rem 0;border-left:.35rem solid var(--good);padding-left:.8rem}
 h2{font-size:1.1rem;margin:2rem 0 .5rem}
@@ -31,11 +39,12 @@ ul{padding-left:1.2rem}
 .soft{color:var(--soft);font-size:.9rem}
 .wide{overflow-x:auto;-webkit-overflow-scrolling:touch}
 table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums;white-space:nowrap}
-th,td{padding:.3rem .6rem;border-bottom:1px solid var(--edge);text-align:right}
-th:first-child,td:first-child{text-align:left;position:sticky;left:0;background:var(--paper)}
+th,td{padding:.3rem .45rem;border-bottom:1px solid var(--edge);text-align:right}
+th{vertical-align:bottom}
+th:first-child,td:first-child{text-align:left;white-space:normal;min-width:8rem;position:sticky;left:0;background:var(--paper)}
 tr.pick td{font-weight:600;color:var(--good)}
 tr.plain td{color:var(--soft)}
-pre{background:var(--tint);border:1px solid var(--edge);border-radius:6px;padding:.8rem;overflow-x:auto;font-size:.85rem}
+pre{white-space:pre-wrap;background:var(--tint);border:1px solid var(--edge);border-radius:6px;padding:.8rem;overflow-x:auto;font-size:.85rem}
 img{display:block;width:100%;min-width:42rem;height:auto}
 figure{margin:1rem 0}
 ";
@@ -107,8 +116,9 @@ pub(crate) fn page(report: &Report<'_>, pictures: &[Picture]) -> String {
 
 fn table(out: &mut String, report: &Report<'_>) {
     out.push_str("<div class=\"wide\">\n<table>\n<thead><tr>");
-    for [above, name] in terminal::header(report.tournament) {
-        let _ = write!(out, "<th scope=\"col\">{}<br>{}</th>", escape(&above), escape(&name));
+    for [above, name] in header(report.tournament) {
+        let above = escape(&above).replace(", ", ",<br>");
+        let _ = write!(out, "<th scope=\"col\">{above}<br>{}</th>", escape(&name));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for standing in &report.ranking.standings {
@@ -118,12 +128,26 @@ fn table(out: &mut String, report: &Report<'_>) {
             Kind::Defaults | Kind::Tuned => "",
         };
         let _ = write!(out, "<tr{class}>");
-        for cell in terminal::row(standing) {
+        for cell in row(standing) {
             let _ = write!(out, "<td>{}</td>", escape(&cell));
         }
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table>\n</div>\n");
+}
+
+/// The columns, in two lines each: the limiter and its score; then, for each world, answers in time and p99.
+fn header(tournament: &Tournament<'_>) -> Vec<[String; 2]> {
+    let first = [["", "limiter"], ["", "score"]];
+    let worlds = tournament.worlds.iter().flat_map(|world| [[world.name.as_str(), "in time"], ["", "p99"]]);
+    first.into_iter().chain(worlds).map(|lines| lines.map(str::to_owned)).collect()
+}
+
+/// A row of figures.
+fn row(standing: &Standing) -> Vec<String> {
+    let mut row = vec![spoken(&standing.name), terminal::score(standing)];
+    row.extend(standing.worlds.iter().flat_map(terminal::figures));
+    row
 }
 
 fn heading(out: &mut String, id: &str, title: &str) {
@@ -133,7 +157,7 @@ fn heading(out: &mut String, id: &str, title: &str) {
 fn list(out: &mut String, items: &[String]) {
     out.push_str("<ul>\n");
     for item in items {
-        let _ = writeln!(out, "<li>{}</li>", escape(&terminal::together(item.trim())));
+        let _ = writeln!(out, "<li>{}</li>", escape(&together(item.trim())));
     }
     out.push_str("</ul>\n");
 }

@@ -27,7 +27,9 @@ pub(crate) struct Question {
     pub(crate) worlds: Vec<Scenario>,
     /// Whether the recorded arrivals are among the worlds, and first.
     pub(crate) has_recorded: bool,
-    /// What was assumed, in sentences.
+    /// What all numbers hang on and nobody said, in sentences.
+    pub(crate) taken_for_granted: Vec<String>,
+    /// What was assumed about the worlds, in sentences.
     pub(crate) assumptions: Vec<String>,
 }
 
@@ -55,7 +57,9 @@ impl Question {
         worlds.push(overload(&played, &replay, &setup)?);
         worlds.push(slowdown(&played, &setup)?);
         let assumptions = assumptions(&workload, &replay);
-        let mut question = Self { workload, played, deadline, place, worlds, has_recorded, assumptions };
+        let taken_for_granted = read.inspection.reading.assumed.clone();
+        let mut question =
+            Self { workload, played, deadline, place, worlds, has_recorded, taken_for_granted, assumptions };
         if let Some(roomy) = Played::of(&question.workload, ROOM).filter(|_| !question.knows_the_knee()) {
             for mut scenario in [overload(&roomy, &replay, &setup)?, slowdown(&roomy, &setup)?] {
                 scenario.name.push_str(", roomier");

@@ -15,12 +15,13 @@ use super::{
     pictures::{self, Picture},
     question::Question,
     ranking::{Ranking, Standing},
-    terminal::{self, wrapped},
+    terminal,
     tournament::Tournament,
 };
 use crate::{
     failure::Failure,
     inspect::{read_lines, service_lines},
+    text::wrapped,
 };
 
 /// All that was found out.
@@ -75,9 +76,10 @@ impl Report<'_> {
         for fact in self.facts() {
             writeln!(out, "{}", wrapped(&format!("  {fact}"), 4))?;
         }
-        let table = terminal::table(self.question, self.tournament, self.ranking, self.advice.pick);
-        writeln!(out, "\n{table}")?;
-        writeln!(out, "{}\n", wrapped(page::SCORE, 0))?;
+        for table in terminal::tables(self.question, self.tournament, self.ranking, self.advice.pick) {
+            writeln!(out, "\n{}", table.trim_end())?;
+        }
+        writeln!(out, "\n{}\n", wrapped(page::SCORE, 0))?;
         writeln!(out, "Report: {}\nConfig: {}", files.page.display(), files.config.display())?;
         Ok(())
     }

@@ -6,43 +6,25 @@ use super::{
     entrants::{Kind, spoken},
     question::Question,
     ranking::{Ranking, Standing},
-    tournament::Tournament,
+    tournament::{Figures, Tournament},
 };
 use crate::plot::words::{percent, seconds};
 
 /// Algorithms in the table; the page has all.
 const ROWS: usize = 8;
+/// Worlds that fit beside each other.
+const WORLDS: usize = 3;
+/// Letters of a limiter's name that do; the settings of longer ones take lines of their own.
+const NAME: usize = 22;
 
-/// The columns, in two lines each: the limiter, its score and whether that is as good as the best; then, for each world,
-/// answers in time and p99.
-pub(crate) fn header(tournament: &Tournament<'_>) -> Vec<[String; 2]> {
-    let first = [["", "limiter"], ["", "score"], ["", "95 %"], ["as good as", "the best"]];
-    let worlds = tournament.worlds.iter().flat_map(|world| [[world.name.as_str(), "in time"], ["", "p99"]]);
-    first.into_iter().chain(worlds).map(|lines| lines.map(str::to_owned)).collect()
-}
-
-/// A row of figures.
-pub(crate) fn row(standing: &Standing) -> Vec<String> {
-    let mut row = vec![
-        spoken(&standing.name),
-        format!("{:.2}", standing.total.value),
-        format!("{:.2} to {:.2}", standing.total.low, standing.total.high),
-        if standing.as_good { "yes" } else { "" }.to_owned(),
-    ];
-    for figures in &standing.worlds {
-        row.push(percent(figures.in_time));
-        row.push(if figures.p99_s > 0.0 { seconds(figures.p99_s) } else { "–".to_owned() });
-    }
-    row
-}
-
-/// The best algorithms, and among them always what no limit, the knee as a limit and the best fixed limit do.
-pub(crate) fn table(
+/// The best algorithms, and among them always what no limit, the knee as a limit and the best fixed limit do. What does
+/// not fit beside each other follows below.
+pub(crate) fn tables(
     question: &Question,
     tournament: &Tournament<'_>,
     ranking: &Ranking,
     pick: usize,
-) -> String {
+) -> Vec<String> {
     let knee = format!("fixed:{}", question.knee_for_each());
     let best_fixed = ranking.best_of(|kind| kind == Kind::Fixed).map(|standing| standing.index);
     let mut algorithms = 0;
@@ -54,76 +36,50 @@ pub(crate) fn table(
             || standing.index == pick;
         always || (standing.kind >= Kind::Defaults && algorithms <= ROWS)
     });
-    let header = header(tournament).into_iter().map(|[above, name]| format!("{above}\n{name}"));
+    let shown: Vec<&Standing> = shown.collect();
+    let worlds: Vec<&str> = tournament.worlds.iter().map(|world| world.name.as_str()).collect();
+    let parts = worlds.chunks(WORLDS).enumerate();
+    parts.map(|(part, names)| table(&shown, names, part * WORLDS)).collect()
+}
+
+/// The limiters in the worlds of these names, the first of which is the `first` of all; the first table has the scores.
+fn table(shown: &[&Standing], names: &[&str], first: usize) -> String {
+    let with_score = first == 0;
+    let column = with_score.then(|| "score\n\u{b1} 95 %\u{2007}".to_owned());
+    let worlds = names.iter().map(|name| format!("{}\nin time, p99", name.replace(", ", ",\n")));
     let mut table = Table::new();
-    table.load_style(presets::ASCII_MARKDOWN).set_header(header);
+    let header = std::iter::once("limiter".to_owned()).chain(column).chain(worlds);
+    table.load_style(presets::NOTHING).set_header(header);
     for standing in shown {
-        table.add_row(row(standing));
+        let own = with_score.then(|| score(standing));
+        let worlds = standing.worlds.iter().skip(first).take(names.len()).map(|world| {
+            let [in_time, p99] = figures(world);
+            format!("{in_time} {p99:>7}")
+        });
+        table.add_row(std::iter::once(name(standing)).chain(own).chain(worlds));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    // Each cell has a space on either side; that at the edge is of no use.
+    table.lines().map(|line| format!("{}\n", line.strip_prefix(' ').unwrap_or(&line).trim_end())).collect()
 }
 
-/// A text whose numbers are not parted from their units when it is broken into lines.
-pub(crate) fn together(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for (index, word) in text.split(' ').enumerate() {
-        let unit = ["%", "s", "ms", "µs"].contains(&word.trim_end_matches([')', '.', ',', ';', ':']));
-        let joined = unit && out.ends_with(|letter: char| letter.is_ascii_digit());
-        out.push_str(match (index, joined) {
-            (0, _) => "",
-            (_, true) => NO_BREAK,
-            (_, false) => " ",
-        });
-        out.push_str(word);
-    }
-    out
+fn name(standing: &Standing) -> String {
+    let name = spoken(&standing.name);
+    if name.chars().count() > NAME { name.replacen(" (", "\n (", 1).replace(", ", ",\n  ") } else { name }
 }
 
-/// A space that is no place to break.
-const NO_BREAK: &str = "\u{a0}";
-
-/// A text in lines of at most a hundred letters, those after the first indented.
-pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    const WIDTH: usize = 100;
-    let text = together(text);
-    let words = text.trim_start();
-    let mut out = text[..text.len() - words.len()].to_owned();
-    let mut width = out.len();
-    for (index, word) in words.split(' ').enumerate() {
-        let letters = word.chars().count();
-        if index > 0 && width + 1 + letters > WIDTH {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent));
-            width = indent;
-        } else if index > 0 {
-            out.push(' ');
-            width += 1;
-        }
-        out.push_str(&word.replace(NO_BREAK, " "));
-        width += letters;
-    }
-    out
+/// The score, half of its interval, and a star if it is as good as the best.
+pub(crate) fn score(standing: &Standing) -> String {
+    let total = standing.total;
+    // A space as wide as a digit, since those of a page end no line.
+    let star = if standing.as_good { '*' } else { '\u{2007}' };
+    format!("{:.2} \u{b1}{:.2}{star}", total.value, (total.high - total.low) / 2.0)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_text_is_broken_between_its_words() {
-        let text = wrapped(&format!(" {}", "limit ".repeat(40).trim_end()), 2);
-        assert!(text.starts_with(" limit "));
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert!(text.lines().skip(1).all(|line| line.starts_with("  limit")), "{text}");
-        assert_eq!(text.split_whitespace().count(), 40);
-    }
-
-    #[test]
-    fn a_number_stays_with_its_unit() {
-        assert_eq!(together("within 300 ms (4 %), 2 limits"), "within 300\u{a0}ms (4\u{a0}%), 2 limits");
-        assert_eq!(wrapped(&format!("{} 45 %", "x".repeat(96)), 0), format!("{}\n45 %", "x".repeat(96)));
-    }
+/// Answers in time and p99.
+pub(crate) fn figures(figures: &Figures) -> [String; 2] {
+    let p99 = if figures.p99_s > 0.0 { seconds(figures.p99_s) } else { "\u{2013}".to_owned() };
+    [percent(figures.in_time), p99]
 }

@@ -122,6 +122,21 @@ fn a_log_without_an_overload_is_to_be_watched_first() {
 }
 
 #[test]
+fn what_refuses_already_is_never_told_that_it_needs_no_limit() {
+    let out = empty_folder("refusing");
+    let log = "recordings/fixtures/otlp/otlp_http_export.jsonl.gz";
+    let output = goodput(&["choose", log, "--seeds", "2", "--out", &out.to_string_lossy()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("40 % of the recorded requests were refused"), "{text}");
+    assert!(!text.contains("you need none"), "{text}");
+    // Five worlds are too many for a line; the names of files are as long as they are.
+    let long = text.lines().find(|line| line.chars().count() > 80 && !line.contains('/'));
+    assert_eq!(long, None, "{text}");
+    assert!(text.contains("roomier"), "{text}");
+}
+
+#[test]
 fn how_far_it_is_is_shown_on_a_terminal_and_nowhere_else() {
     let out = empty_folder("terminal");
     let log = out.join("calm.csv");

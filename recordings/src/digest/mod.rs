@@ -200,8 +200,10 @@ impl Digest {
     pub fn latency(&self) -> Option<LatencySummary> {
         let ms = |ns: u64| ns as f64 / 1e6;
         let mut sample: Vec<u64> = self.requests.iter().filter_map(Request::latency).collect();
-        sample.sort_unstable();
-        let at = |p: f64| sample.get(((p * sample.len() as f64).ceil() as usize).max(1) - 1).copied().map(ms);
+        let mut at = |p: f64| {
+            let rank = ((p * sample.len() as f64).ceil() as usize).max(1) - 1;
+            (rank < sample.len()).then(|| ms(*sample.select_nth_unstable(rank).1))
+        };
         Some(LatencySummary {
             mean: self.latency.sum as f64 / self.latency.count as f64 / 1e6,
             min: ms(self.latency.least?),

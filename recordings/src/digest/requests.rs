@@ -1,5 +1,7 @@
 //! Requests kept for later: all of them up to a million, then every second, every fourth, and so on.
 
+use std::borrow::Cow;
+
 use super::tube;
 use crate::record::{Basis, Outcome, Record};
 
@@ -122,14 +124,15 @@ impl Requests {
     /// Stamps of ends: the k-th of n lines of a second goes to (k + ½)/n of it. Stamps of starts: a request ended
     /// between stamp + latency and a second later, no earlier than the lines before it and no later than those after
     /// it; of all courses that this leaves the straightest is taken.
-    pub(crate) fn refined(&self, basis: Basis) -> Vec<Request> {
+    pub(crate) fn refined(&self, basis: Basis) -> Cow<'_, [Request]> {
+        let refine = match basis {
+            Basis::End => spread_ends,
+            Basis::Start => order_ends,
+            Basis::Both | Basis::None => return Cow::Borrowed(&self.kept),
+        };
         let mut requests = self.kept.clone();
-        match basis {
-            Basis::End => spread_ends(&mut requests),
-            Basis::Start => order_ends(&mut requests),
-            Basis::Both | Basis::None => {}
-        }
-        requests
+        refine(&mut requests);
+        Cow::Owned(requests)
     }
 }
 

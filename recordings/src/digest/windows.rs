@@ -75,19 +75,13 @@ impl Window {
 }
 
 /// Windows from the first request to the last.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Windows {
     windows: Vec<Window>,
     /// The first window covers `[first × length, (first + 1) × length)`.
     first: i64,
-    /// Nanoseconds.
-    length: i64,
-}
-
-impl Default for Windows {
-    fn default() -> Self {
-        Self { windows: Vec::new(), first: 0, length: FIRST_LENGTH }
-    }
+    /// How often the windows have been made twice as long.
+    doublings: u32,
 }
 
 impl Windows {
@@ -99,7 +93,7 @@ impl Windows {
     }
 
     pub(crate) fn length_s(&self) -> f64 {
-        self.length as f64 / 1e9
+        self.length_ns() as f64 / 1e9
     }
 
     /// For each window, how many requests a new one meets in the service: those from before the window that outlast it,
@@ -112,7 +106,7 @@ impl Windows {
                 let before = now;
                 now += window.change();
                 if long {
-                    window.area_s(before, self.length).max(0.0) / self.length_s()
+                    window.area_s(before, self.length_ns()).max(0.0) / self.length_s()
                 } else {
                     (before - window.ends.cast_signed()).max(0) as f64
                 }
@@ -122,13 +116,13 @@ impl Windows {
 
     /// The window that an instant lies in.
     pub(crate) fn index_of(&self, instant: i64) -> Option<usize> {
-        usize::try_from(instant.div_euclid(self.length).checked_sub(self.first)?)
+        usize::try_from(self.index(instant).checked_sub(self.first)?)
             .ok()
             .filter(|at| *at < self.windows.len())
     }
 
     pub(crate) fn length_ns(&self) -> i64 {
-        self.length
+        FIRST_LENGTH << self.doublings
     }
 
     pub(crate) fn as_slice(&self) -> &[Window] {
@@ -136,49 +130,37 @@ impl Windows {
     }
 
     pub(crate) fn add(&mut self, request: &Request) {
-        if request.nested {
+        let Some(start) = request.start().filter(|_| !request.nested) else { return };
+        if !self.reach(start) {
             return;
         }
-        let refused = request.outcome == Outcome::Refused;
-        if let Some(start) = request.start()
-            && let Some((window, _)) = self.at(start)
-        {
-            window.arrivals += 1;
-            window.refused += u64::from(refused);
+        let (window, _) = self.at(start);
+        window.arrivals += 1;
+        window.refused += u64::from(request.outcome == Outcome::Refused);
+        let Some((start, end)) = request.span() else { return };
+        if !self.reach(end) {
+            return;
         }
-        if let Some((start, end)) = request.span()
-            && self.reach(start, end)
-        {
-            if let Some((window, _)) = self.at(start) {
-                window.all_starts += 1;
+        self.at(start).0.all_starts += 1;
+        self.at(end).0.all_ends += 1;
+        let Some((start, end)) = request.stay() else { return };
+        let (window, offset) = self.at(start);
+        window.starts += 1;
+        window.start_offsets += offset;
+        let (window, offset) = self.at(end);
+        window.ends += 1;
+        window.end_offsets += offset;
+        match request.outcome {
+            Outcome::Success => {
+                let stay = end.abs_diff(start) as f64 / 1e9;
+                window.completed += 1;
+                window.succeeded += 1;
+                window.stay_s += stay;
+                window.stay_s2 += stay * stay;
             }
-            if let Some((window, _)) = self.at(end) {
-                window.all_ends += 1;
-            }
-        }
-        if let Some((start, end)) = request.stay()
-            && self.reach(start, end)
-        {
-            if let Some((window, offset)) = self.at(start) {
-                window.starts += 1;
-                window.start_offsets += offset;
-            }
-            if let Some((window, offset)) = self.at(end) {
-                window.ends += 1;
-                window.end_offsets += offset;
-                match request.outcome {
-                    Outcome::Success => {
-                        let stay = end.abs_diff(start) as f64 / 1e9;
-                        window.completed += 1;
-                        window.succeeded += 1;
-                        window.stay_s += stay;
-                        window.stay_s2 += stay * stay;
-                    }
-                    Outcome::Failure => window.completed += 1,
-                    Outcome::TimedOut | Outcome::Cancelled => window.censored += 1,
-                    Outcome::Refused => {}
-                }
-            }
+            Outcome::Failure => window.completed += 1,
+            Outcome::TimedOut | Outcome::Cancelled => window.censored += 1,
+            Outcome::Refused => {}
         }
     }
 
@@ -193,54 +175,67 @@ impl Windows {
         most.unsigned_abs()
     }
 
-    /// Makes the windows reach both instants; `false` if they lie too far apart for that.
-    fn reach(&mut self, one: i64, other: i64) -> bool {
-        self.at(one).is_some() && self.at(other).is_some()
+    /// Makes the windows reach an instant; `false` if it lies too far from the others for that.
+    fn reach(&mut self, instant: i64) -> bool {
+        self.index_of(instant).is_some() || self.extend_to(instant)
     }
 
-    /// The window of an instant, and how far into it the instant lies in nanoseconds.
-    fn at(&mut self, instant: i64) -> Option<(&mut Window, u128)> {
+    fn extend_to(&mut self, instant: i64) -> bool {
+        if self.windows.is_empty() {
+            self.first = self.index(instant);
+        }
         loop {
-            let index = instant.div_euclid(self.length);
-            if self.windows.is_empty() {
-                self.first = index;
-                self.windows.push(Window::default());
+            let index = self.index(instant);
+            let first = self.first.min(index);
+            let end = (self.first + self.windows.len() as i64).max(index + 1);
+            if end - first <= MAX_WINDOWS as i64 {
+                let before = self.first.abs_diff(first) as usize;
+                self.windows.splice(0..0, std::iter::repeat_n(Window::default(), before));
+                self.windows.resize(end.abs_diff(first) as usize, Window::default());
+                self.first = first;
+                return true;
             }
-            let last = self.first + self.windows.len() as i64 - 1;
-            let (first, last) = (self.first.min(index), self.first.max(last).max(index));
-            if last - first < MAX_WINDOWS as i64 {
-                if first < self.first {
-                    let missing = usize::try_from(self.first - first).ok()?;
-                    self.windows.splice(0..0, std::iter::repeat_n(Window::default(), missing));
-                    self.first = first;
-                }
-                let at = usize::try_from(index - self.first).ok()?;
-                if at >= self.windows.len() {
-                    self.windows.resize(at + 1, Window::default());
-                }
-                return Some((
-                    &mut self.windows[at],
-                    u128::from(instant.rem_euclid(self.length).unsigned_abs()),
-                ));
+            if !self.widen() {
+                return false;
             }
-            self.widen()?;
         }
     }
 
-    /// Merges neighbours, so that the windows are twice as long.
-    fn widen(&mut self) -> Option<()> {
-        let longer = self.length.checked_mul(2)?;
-        let first = self.first.div_euclid(2);
-        let mut merged = vec![Window::default(); self.windows.len() / 2 + 1];
-        for (index, window) in (self.first..).zip(&self.windows) {
-            let at = usize::try_from(index.div_euclid(2) - first).ok()?;
-            let second_half = if index.rem_euclid(2) == 1 { self.length } else { 0 };
-            merged[at].absorb(window, second_half);
+    /// The number of the window of an instant, whether or not the windows reach it.
+    fn index(&self, instant: i64) -> i64 {
+        (instant >> self.doublings).div_euclid(FIRST_LENGTH)
+    }
+
+    /// The window of an instant that the windows reach, and how far into it the instant lies in nanoseconds.
+    fn at(&mut self, instant: i64) -> (&mut Window, u128) {
+        let index = self.index(instant);
+        // A first window may begin before the earliest instant that there is: the difference is right all the same.
+        let offset = instant.wrapping_sub(index.wrapping_mul(self.length_ns())).cast_unsigned();
+        (&mut self.windows[index.abs_diff(self.first) as usize], u128::from(offset))
+    }
+
+    /// Merges neighbours, so that the windows are twice as long; `false` if they cannot be any longer.
+    fn widen(&mut self) -> bool {
+        let length = self.length_ns();
+        if length.checked_mul(2).is_none() {
+            return false;
         }
-        self.windows = merged;
-        self.first = first;
-        self.length = longer;
-        Some(())
+        // Windows that begin at an odd number begin with the second half of a longer one.
+        let odd = usize::from(self.first.rem_euclid(2) == 1);
+        let pairs = (self.windows.len() + odd).div_ceil(2);
+        for at in 0..pairs {
+            let mut merged = Window::default();
+            for (half, offset) in [(2 * at, 0), (2 * at + 1, length)] {
+                if let Some(window) = half.checked_sub(odd).and_then(|half| self.windows.get(half)) {
+                    merged.absorb(window, offset);
+                }
+            }
+            self.windows[at] = merged;
+        }
+        self.windows.truncate(pairs);
+        self.first = self.first.div_euclid(2);
+        self.doublings += 1;
+        true
     }
 }
 

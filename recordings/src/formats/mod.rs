@@ -182,6 +182,7 @@ pub(crate) struct Recognised {
     pub(crate) basis: Basis,
     pub(crate) evidence: Evidence,
     pub(crate) unit: String,
+    pub(crate) assumed: Vec<String>,
     pub(crate) notes: Vec<String>,
     pub(crate) reader: Box<dyn Reader>,
 }
@@ -200,6 +201,7 @@ impl Recognised {
             basis,
             evidence: Evidence::Format,
             unit: unit.into(),
+            assumed: Vec::new(),
             notes: Vec::new(),
             reader: Box::new(reader),
         }

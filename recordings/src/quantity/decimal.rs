@@ -69,12 +69,18 @@ impl Decimal {
 
     /// The number times `factor`, rounded to the nearest integer (half away from zero).
     pub(crate) fn times(self, factor: u64) -> Option<i64> {
+        let (mut factor, mut exponent) = (factor, self.exponent);
+        // Mostly this leaves nothing to divide by.
+        while exponent < 0 && factor.is_multiple_of(10) {
+            factor /= 10;
+            exponent += 1;
+        }
         let product = u128::from(self.mantissa) * u128::from(factor);
-        let magnitude = if self.exponent >= 0 {
-            let power = 10_u128.checked_pow(u32::try_from(self.exponent).ok()?)?;
+        let magnitude = if exponent >= 0 {
+            let power = 10_u128.checked_pow(u32::try_from(exponent).ok()?)?;
             if product == 0 { 0 } else { product.checked_mul(power)? }
         } else {
-            match 10_u128.checked_pow(self.exponent.unsigned_abs()) {
+            match 10_u128.checked_pow(exponent.unsigned_abs()) {
                 Some(power) => (product / power) + u128::from(product % power >= power.div_ceil(2)),
                 None => 0,
             }

@@ -1,6 +1,8 @@
 //! A recording cut into cells: stretches of time long enough to hold several stays, over which Little's law relates
 //! the requests in the service, their stays and their completions.
 
+use std::borrow::Cow;
+
 use crate::digest::{Digest, Request, Windows, is_coarse};
 use crate::reading::Reading;
 use crate::record::{Basis, Outcome, Step};
@@ -53,11 +55,11 @@ impl Cell {
 }
 
 /// A recording of requests in the form in which it is understood.
-pub(crate) struct Course {
+pub(crate) struct Course<'d> {
     pub(crate) cells: Vec<Cell>,
-    pub(crate) windows: Windows,
+    pub(crate) windows: Cow<'d, Windows>,
     /// The requests that were kept, with refined stamps.
-    pub(crate) requests: Vec<Request>,
+    pub(crate) requests: Cow<'d, [Request]>,
     /// Whether the requests are all that there were.
     pub(crate) complete: bool,
     /// Whether the stamps are whole seconds.
@@ -69,19 +71,19 @@ pub(crate) struct Course {
     windows_per_cell: usize,
 }
 
-impl Course {
+impl<'d> Course<'d> {
     /// With `whole`, all of a request's time counts as its stay in the service, and not only the part that the file tells
     /// apart from a proxy's queue.
-    pub(crate) fn of(digest: &Digest, reading: &Reading, whole: bool) -> Self {
+    pub(crate) fn of(digest: &'d Digest, reading: &Reading, whole: bool) -> Self {
         let coarse = is_coarse(reading);
         let mut requests = digest.requests.refined(if coarse { reading.order() } else { Basis::None });
         if whole {
-            requests.iter_mut().for_each(|request| *request = request.as_a_whole());
+            requests.to_mut().iter_mut().for_each(|request| *request = request.as_a_whole());
         }
         let windows = if digest.requests.is_complete() && (coarse || whole) {
-            Windows::of(requests.iter())
+            Cow::Owned(Windows::of(requests.iter()))
         } else {
-            digest.windows.clone()
+            Cow::Borrowed(&digest.windows)
         };
         let per_cell = windows_per_cell(&windows, short_stay(&requests), if coarse { COARSE_S } else { 0.0 });
         let complete = digest.requests.is_complete();

@@ -5,11 +5,15 @@
 use super::arrivals::Waiting;
 use super::cells::{Cell, Course};
 use super::fit::{Fit, Fits};
-use super::interval::Estimate;
+use super::interval::{self, Estimate};
 use super::times::Stays;
 
 /// How much better than a straight line a bend must be, about a χ² of one degree of freedom: one chance in a thousand.
 const GAIN: f64 = 11.0;
+/// The share of resamples that lies beyond each end of an interval by which the evidence is judged.
+const PERCENTILE: f64 = 0.025;
+/// Stretches of time without which nothing can be said about the uncertainty.
+const BLOCKS: usize = 3;
 /// Completions that must have happened beyond the bend.
 const BEYOND: f64 = 40.0;
 /// How far beyond the bend counts as saturated, and how far below as free.
@@ -69,13 +73,12 @@ pub(crate) fn saturation(
 ) -> Result<Saturation, Doubt> {
     let clean: Vec<Cell> = cells.iter().filter(|cell| !cell.haunted).cloned().collect();
     let cells = &clean[..];
-    let fits = Fits::of(cells).ok_or(Doubt::TooLittle)?;
+    // Nobody waits for anybody with less than one request in the service. Where whole seconds blur who met whom, a curve may
+    // seem to bend there all the same; within a long window, one request may be there for a part of it.
+    let least = if coarse { 1.0 } else { 0.5 };
+    let fits = Fits::of(cells, least).filter(|fits| fits.blocks() >= BLOCKS).ok_or(Doubt::TooLittle)?;
     let fit = fits.bent();
-    let (Some(mut capacity), Some(peak)) = fits.uncertainty(&fit) else { return Err(Doubt::NoOverload) };
-    if coarse && let Some(flat) = fits.saturating.capacity() {
-        // How high a curve rises before it falls is blurred by stamps of whole seconds.
-        capacity = Estimate::new(capacity.value, capacity.low.min(flat), capacity.high.max(flat));
-    }
+    let (capacity, peak) = places(&fits, &fit, coarse, |_| PERCENTILE).ok_or(Doubt::NoOverload)?;
     if fits.gain(&fit) < GAIN {
         return Err(if cells.len() < 4 { Doubt::TooLittle } else { Doubt::NoOverload });
     }
@@ -92,7 +95,26 @@ pub(crate) fn saturation(
     }
     steady(cells, capacity.value, peak.value, fits.dispersion)?;
     let falls = fit.curve.most().is_some_and(|highest| fit.curve.at(most(cells)) < FALLEN * highest);
+    // What is told is told with the interval that few cells leave.
+    let (capacity, peak) =
+        places(&fits, &fit, coarse, interval::tail_of_resamples).ok_or(Doubt::NoOverload)?;
     Ok(Saturation { fit, capacity, peak, seen_below, falls, dispersion: fits.dispersion })
+}
+
+/// The capacity and the bend of a fit.
+fn places(
+    fits: &Fits,
+    fit: &Fit,
+    coarse: bool,
+    tail: impl FnOnce(usize) -> f64,
+) -> Option<(Estimate, Estimate)> {
+    let (capacity, peak) = fits.uncertainty(fit, tail);
+    let (mut capacity, peak) = (capacity?, peak?);
+    if coarse && let Some(flat) = fits.saturating.capacity() {
+        // How high a curve rises before it falls is blurred by stamps of whole seconds.
+        capacity = Estimate::new(capacity.value, capacity.low.min(flat), capacity.high.max(flat));
+    }
+    Some((capacity, peak))
 }
 
 /// Within a stretch of time that happens to be slow requests pile up, and seem to be what makes it slow. How many were in the

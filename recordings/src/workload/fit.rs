@@ -68,11 +68,11 @@ impl Curve {
         }
     }
 
-    /// The curve's highest value.
+    /// The curve's highest value at a whole number of requests: between two of them nothing was ever seen.
     pub(crate) fn most(self) -> Option<f64> {
         match self {
             Self::Scalability { sigma, kappa: 0.0 } => (sigma > 0.0).then(|| 1.0 / sigma),
-            _ => self.peak().map(|n| self.at(n)),
+            _ => self.peak().map(|n| self.at(n.floor()).max(self.at(n.ceil()))),
         }
     }
 
@@ -102,18 +102,29 @@ impl Fit {
     }
 }
 
-/// The curves of one family on a grid, with what each cell would have completed at a factor of one.
+/// The curves of one family on a grid, each with the exposure of every cell.
 struct Family {
     curves: Vec<Curve>,
     /// By curve, by cell.
-    exposures: Vec<Vec<f64>>,
+    exposures: Vec<Vec<Exposure>>,
+}
+
+/// What a cell would have completed at a factor of one.
+#[derive(Clone, Copy)]
+struct Exposure {
+    value: f64,
+    /// Its logarithm, which resamples need again and again.
+    log: f64,
 }
 
 impl Family {
     fn new(curves: Vec<Curve>, cells: &[Cell]) -> Self {
         let exposures = curves
             .iter()
-            .map(|curve| cells.iter().map(|cell| cell.integral(|n| curve.at(n))).collect())
+            .map(|curve| {
+                let values = cells.iter().map(|cell| cell.integral(|n| curve.at(n)));
+                values.map(|value| Exposure { value, log: value.ln() }).collect()
+            })
             .collect();
         Self { curves, exposures }
     }
@@ -124,10 +135,10 @@ impl Family {
         for (index, exposures) in self.exposures.iter().enumerate() {
             let (mut done, mut exposure, mut log) = (0.0, 0.0, 0.0);
             for ((d, b), w) in completed.iter().zip(exposures).zip(weights) {
-                if *b > 0.0 {
+                if b.value > 0.0 {
                     done += w * d;
-                    exposure += w * b;
-                    log += w * d * b.ln();
+                    exposure += w * b.value;
+                    log += w * d * b.log;
                 }
             }
             if exposure <= 0.0 || done <= 0.0 {
@@ -141,7 +152,7 @@ impl Family {
         }
         let (_, index, rate) = best?;
         let deviance =
-            completed.iter().zip(&self.exposures[index]).map(|(d, b)| deviance(*d, rate * b)).sum();
+            completed.iter().zip(&self.exposures[index]).map(|(d, b)| deviance(*d, rate * b.value)).sum();
         Some(Fit { curve: self.curves[index], rate, deviance })
     }
 }
@@ -170,15 +181,15 @@ pub(crate) struct Fits {
 }
 
 impl Fits {
-    /// Fits all families; `None` if there is nothing to fit.
-    pub(crate) fn of(cells: &[Cell]) -> Option<Self> {
+    /// Fits all families, with bends from `least` on; `None` if there is nothing to fit.
+    pub(crate) fn of(cells: &[Cell], least: f64) -> Option<Self> {
         let most = cells.iter().flat_map(|cell| &cell.levels).map(|(n, _)| *n).fold(0.0, f64::max);
         if cells.len() < 2 || most <= 0.0 {
             return None;
         }
         let completed: Vec<f64> = cells.iter().map(|cell| cell.completed).collect();
         let ones = vec![1.0; cells.len()];
-        let bends = grid(0.5, most * 1.3);
+        let bends = grid(least, most * 1.3);
         let linear = Family::new(vec![Curve::Linear], cells).best(&completed, &ones)?;
         let saturating_family = Family::new(bends.iter().map(|&k| Curve::Saturating { k }).collect(), cells);
         let scalability_family = Family::new(scalability_curves(most), cells);
@@ -228,17 +239,32 @@ impl Fits {
         if criterion(&falling) + 10.0 < criterion(&self.saturating) { falling } else { self.saturating }
     }
 
+    /// Cells of a block that shares its weather.
+    fn block(&self) -> usize {
+        (self.completed.len() as f64).cbrt().ceil() as usize
+    }
+
+    /// How many blocks there are.
+    pub(crate) fn blocks(&self) -> usize {
+        self.completed.len().div_ceil(self.block())
+    }
+
     /// The capacity and the bend or peak of a fit's family, with intervals from a block bootstrap over the cells
-    /// (Künsch 1989): neighbouring cells share their weather.
-    pub(crate) fn uncertainty(&self, fit: &Fit) -> (Option<Estimate>, Option<Estimate>) {
+    /// (Künsch 1989): neighbouring cells share their weather. `tail` tells, by the number of blocks, the share of resamples
+    /// that is left out at each end.
+    pub(crate) fn uncertainty(
+        &self,
+        fit: &Fit,
+        tail: impl FnOnce(usize) -> f64,
+    ) -> (Option<Estimate>, Option<Estimate>) {
         let family = match fit.curve {
             Curve::Linear => return (None, None),
             Curve::Saturating { .. } => &self.saturating_family,
             Curve::Scalability { .. } => &self.scalability_family,
             Curve::Slowed { .. } => &self.slowed_family,
         };
-        let count = self.completed.len();
-        let block = (count as f64).cbrt().ceil() as usize;
+        let (count, block) = (self.completed.len(), self.block());
+        let tail = tail(self.blocks());
         let mut random = Xoshiro256PlusPlus::seed_from_u64(SEED);
         let (mut capacities, mut peaks) = (Vec::new(), Vec::new());
         let mut weights = vec![0.0; count];
@@ -258,7 +284,7 @@ impl Fits {
         let around = |value: Option<f64>, sample: &mut Vec<f64>| {
             sample.sort_by(f64::total_cmp);
             let at = |q: f64| sample.get(((sample.len() as f64 - 1.0) * q).round() as usize).copied();
-            Some(Estimate::new(value?, at(0.025)?, at(0.975)?))
+            Some(Estimate::new(value?, at(tail)?, at(1.0 - tail)?))
         };
         (around(fit.capacity(), &mut capacities), around(fit.curve.peak(), &mut peaks))
     }
@@ -312,11 +338,11 @@ mod tests {
 
     #[test]
     fn the_bend_of_a_service_of_eight_workers_is_found() {
-        let fits = Fits::of(&cells(10.0, Curve::Saturating { k: 8.0 })).unwrap();
+        let fits = Fits::of(&cells(10.0, Curve::Saturating { k: 8.0 }), 0.5).unwrap();
         let fit = fits.bent();
         assert!((fit.capacity().unwrap() - 80.0).abs() < 2.0, "{fit:?}");
         assert!((fit.curve.peak().unwrap() - 8.0).abs() < 0.4, "{fit:?}");
-        let (capacity, peak) = fits.uncertainty(&fit);
+        let (capacity, peak) = fits.uncertainty(&fit, |_| 0.025);
         assert!(capacity.unwrap().low > 75.0 && capacity.unwrap().high < 85.0);
         assert!(peak.unwrap().low > 7.0 && peak.unwrap().high < 9.0);
     }
@@ -324,7 +350,7 @@ mod tests {
     #[test]
     fn a_retrograde_service_is_told_from_a_saturating_one() {
         let truth = Curve::Scalability { sigma: 0.02, kappa: 0.002 };
-        let fits = Fits::of(&cells(100.0, truth)).unwrap();
+        let fits = Fits::of(&cells(100.0, truth), 0.5).unwrap();
         let fit = fits.bent();
         assert!(matches!(fit.curve, Curve::Scalability { .. }), "{fit:?}");
         let capacity = truth.at((0.98_f64 / 0.002).sqrt()) * 100.0;
@@ -333,16 +359,24 @@ mod tests {
 
     #[test]
     fn a_service_that_its_queue_slows_is_told_from_a_retrograde_one() {
-        let fits = Fits::of(&cells(100.0, Curve::Slowed { k: 8.0, s: 40.0 })).unwrap();
+        let fits = Fits::of(&cells(100.0, Curve::Slowed { k: 8.0, s: 40.0 }), 0.5).unwrap();
         let fit = fits.bent();
         assert!(matches!(fit.curve, Curve::Slowed { .. }), "{fit:?}");
         assert!((fit.curve.peak().unwrap() - 8.0).abs() < 0.4, "{fit:?}");
         assert!((fit.capacity().unwrap() / 800.0 - 1.0).abs() < 0.03, "{fit:?}");
     }
 
+    /// Between one request and two, this curve would reach 1.2; with one it is 1, with two 1.2 / (1 + 0.8 / 4) = 1.
+    #[test]
+    fn no_capacity_lies_between_two_numbers_of_requests() {
+        let most = Curve::Slowed { k: 1.2, s: 4.0 }.most().unwrap();
+        assert!((most - 1.0).abs() < 1e-12, "{most}");
+        assert_eq!(Curve::Saturating { k: 1.2 }.most(), Some(1.2));
+    }
+
     #[test]
     fn where_nobody_waits_no_bend_gains_anything() {
-        let fits = Fits::of(&cells(10.0, Curve::Linear)).unwrap();
+        let fits = Fits::of(&cells(10.0, Curve::Linear), 0.5).unwrap();
         assert!(fits.gain(&fits.bent()) < 3.0);
     }
 }

@@ -110,6 +110,13 @@ pub struct Shares {
     pub cancelled: Estimate,
 }
 
+impl Shares {
+    /// Whether so many requests were turned away that a limiter or an overload must have been at work: one of a hundred.
+    pub fn are_refused(&self) -> bool {
+        self.refused.value >= 0.01
+    }
+}
+
 /// A point of the curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
@@ -127,6 +134,21 @@ impl Workload {
     /// Understands a recording that has been read.
     pub fn of(digest: &Digest, reading: &Reading) -> Self {
         if digest.records > 0 { of_requests(digest, reading) } else { of_steps(digest, reading) }
+    }
+
+    /// Where nothing was seen of an overload, refusals still say that there was one, or that somebody saw to it that there
+    /// was none.
+    fn with_shares(self, shares: Shares) -> Self {
+        let refused = shares.refused.value;
+        let mut verdict = self.verdict;
+        if self.knee.is_none() && shares.are_refused() {
+            verdict += &format!(
+                " But {:.0} % of the requests were turned away (429, 503): something was full, or a limiter is at work \
+                 already.",
+                refused * 100.0
+            );
+        }
+        Self { shares, verdict, ..self }
     }
 }
 
@@ -165,16 +187,18 @@ fn of_requests(digest: &Digest, reading: &Reading) -> Workload {
         }
         (Err(doubt), Some(order)) => match ordered(&order, cells, arrivals.clients_wait) {
             Ok(workload) => workload,
-            Err(_) => unknown(*doubt, &stays, cells),
+            Err(_) => unknown(*doubt, times::lowest(&stays), cells),
         },
-        (Err(doubt), None) => unknown(*doubt, by_cell.as_ref().unwrap_or(&stays), cells),
+        (Err(doubt), None) => {
+            let lowest = times::lowest(by_cell.as_ref().unwrap_or(&stays));
+            unknown(*doubt, lowest.or_else(|| times::at_most(&course)), cells)
+        }
     };
     if queue_before.is_some() {
         workload.verdict += " The queue is in front of the service, in the proxy: what the service itself could do beyond it is not seen.";
     }
     workload.arrivals = arrivals;
-    workload.shares = shares(digest);
-    workload
+    workload.with_shares(shares(digest))
 }
 
 fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
@@ -198,7 +222,7 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
         Ok(saturation) => {
             saturated(saturation, no_load(None, &stays, saturation.peak.value), &stays, None, &cells, false)
         }
-        Err(doubt) => unknown(*doubt, &stays, &cells),
+        Err(doubt) => unknown(*doubt, times::lowest(&stays), &cells),
     };
     workload.arrivals = arrivals;
     let count =
@@ -206,13 +230,12 @@ fn of_steps(digest: &Digest, reading: &Reading) -> Workload {
     let (completed, timeouts) = (count(|s| s.completed), count(|s| s.timeouts));
     let refused = count(|s| s.refused.unwrap_or(0.0));
     let all = completed.saturating_add(timeouts);
-    workload.shares = Shares {
+    workload.with_shares(Shares {
         failures: interval::share(count(|s| s.errors).saturating_sub(refused).min(all), all),
         refused: interval::share(refused.min(all), all),
         timed_out: interval::share(timeouts, all),
         cancelled: interval::share(0, all),
-    };
-    workload
+    })
 }
 
 /// An overload was seen.
@@ -313,8 +336,7 @@ fn ordered(order: &fifo::Order, cells: &[Cell], waiting: Waiting) -> Result<Work
 }
 
 /// No overload was seen, or none that can be trusted.
-fn unknown(doubt: Doubt, stays: &Stays, cells: &[Cell]) -> Workload {
-    let free = times::lowest(stays);
+fn unknown(doubt: Doubt, free: Option<Free>, cells: &[Cell]) -> Workload {
     let common = common(cells);
     let least = common
         .capacity_at_least_per_s

@@ -137,43 +137,54 @@ impl Stays {
 
     /// The stays that met a number between two bounds, in milliseconds, sorted, with their weights.
     fn between(&self, from: f64, to: f64) -> Vec<(f64, f64)> {
-        let within = self.stays.iter().filter(|stay| (from..to).contains(&stay.met));
-        let mut stays: Vec<(f64, f64)> = within.map(|stay| (stay.stay * 1e3, stay.weight)).collect();
+        let mut stays: Vec<(f64, f64)> =
+            self.within(from, to).map(|stay| (stay.stay * 1e3, stay.weight)).collect();
         stays.sort_by(|a, b| a.0.total_cmp(&b.0));
         stays
     }
 
-    /// The requests that met a number in the service between two bounds.
-    pub(super) fn met(&self, from: f64, to: f64) -> Option<Typical> {
-        let stays = self.between(from, to);
-        if weight(&stays) < FEWEST as f64 {
-            return None;
-        }
-        let within = self.stays.iter().filter(|stay| (from..to).contains(&stay.met));
-        let mut met: Vec<(f64, f64)> = within.map(|stay| (stay.met, stay.weight)).collect();
-        met.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let stay_s = middle(&stays) / 1e3;
-        let alone: Vec<f64> = stays.iter().map(|(ms, _)| ms / 1e3).collect();
-        let range = if matches!(self.of, Of::Steps { .. }) {
-            Some(Estimate::new(stay_s, stay_s, stay_s))
-        } else {
-            interval::quantile(&alone, 0.5)
-        };
-        Some(Typical { met: middle(&met), stay_s: range? })
+    fn within(&self, from: f64, to: f64) -> impl Iterator<Item = &Stay> {
+        self.stays.iter().filter(move |stay| (from..to).contains(&stay.met))
     }
 
-    /// The load that a share of the stays met no more than.
-    fn load(&self, share: f64) -> f64 {
-        let mut loads: Vec<(f64, f64)> = self.stays.iter().map(|stay| (stay.met, stay.weight)).collect();
-        loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+    /// The requests that met a number in the service between two bounds.
+    pub(super) fn met(&self, from: f64, to: f64) -> Option<Typical> {
+        if self.within(from, to).map(|stay| stay.weight).sum::<f64>() < FEWEST as f64 {
+            return None;
+        }
+        let stay_s = if matches!(self.of, Of::Steps { .. }) {
+            let stay_s = middle(&self.between(from, to)) / 1e3;
+            Estimate::new(stay_s, stay_s, stay_s)
+        } else {
+            let mut stays_s: Vec<f64> = self.within(from, to).map(|stay| stay.stay).collect();
+            interval::quantile(&mut stays_s, 0.5)?
+        };
+        Some(Typical { met: self.load(from, to, 0.5), stay_s })
+    }
+
+    /// Of the stays that met a number between two bounds: the number that a share of them met no more than.
+    fn load(&self, from: f64, to: f64, share: f64) -> f64 {
+        if matches!(self.of, Of::Steps { .. }) {
+            let mut loads: Vec<(f64, f64)> =
+                self.within(from, to).map(|stay| (stay.met, stay.weight)).collect();
+            loads.sort_by(|a, b| a.0.total_cmp(&b.0));
+            weighted(&loads, share)
+        } else {
+            let mut loads: Vec<f64> = self.within(from, to).map(|stay| stay.met).collect();
+            interval::quantile(&mut loads, share).map_or(0.0, |load| load.value)
+        }
+    }
+
+    /// A bound that a share of all stays lies below.
+    fn bound(&self, share: f64) -> f64 {
         // Bounds are exclusive.
-        weighted(&loads, share) * (1.0 + 1e-9)
+        self.load(0.0, f64::INFINITY, share) * (1.0 + 1e-9)
     }
 
     /// Whether the stays at the lowest loads were as long at loads that are clearly higher, or met nobody at all. In a queue,
     /// or under sharing, they grow as the load does.
     fn shows_that_low_loads_do_not_wait(&self) -> bool {
-        let (quarter, half) = (self.load(0.25), self.load(0.5));
+        let (quarter, half) = (self.bound(0.25), self.bound(0.5));
         match self.of {
             Of::Requests if half < 1.5 => return true,
             Of::Steps { always_full: true } => return false,
@@ -258,10 +269,19 @@ fn below(stays: &Stays, bound: f64) -> Option<Free> {
 /// The stays at the lowest loads of a recording without an overload. Where nothing shows that these did not have to wait,
 /// the latency without a queue is at most theirs, and the interval begins at zero.
 pub(super) fn lowest(stays: &Stays) -> Option<Free> {
-    let low = stays.between(0.0, stays.load(0.5));
+    let low = stays.between(0.0, stays.bound(0.5));
     let all = stays.between(0.0, f64::INFINITY);
     let found = free(stays, &low, FEWEST).or_else(|| free(stays, &all, FEWEST))?;
     Some(if stays.shows_that_low_loads_do_not_wait() { found } else { found.at_most() })
+}
+
+/// The stays of all successes, whatever was in the service then: nobody stays shorter than without a queue.
+pub(super) fn at_most(course: &Course) -> Option<Free> {
+    let successes = course.requests.iter().filter(|request| request.outcome == Outcome::Success);
+    let stay =
+        |(start, end): (i64, i64)| Stay { stay: end.abs_diff(start) as f64 / 1e9, met: 1.0, weight: 1.0 };
+    let all = Stays { stays: successes.filter_map(Request::stay).map(stay).collect(), of: Of::Requests };
+    free(&all, &all.between(0.0, f64::INFINITY), FEWEST).map(Free::at_most)
 }
 
 /// Which medians of steps are worth anything.
@@ -346,18 +366,16 @@ pub(super) struct Typical {
 pub(super) fn of_services(services_s: &[f64]) -> Option<Free> {
     let mut sorted: Vec<f64> = services_s.iter().map(|seconds| (seconds * 1e3).max(0.0)).collect();
     sorted.sort_by(f64::total_cmp);
-    Some(Free {
-        median_ms: interval::quantile(&sorted, 0.5)?,
-        mean_ms: interval::mean(&sorted)?,
-        times: ServiceTimes::of(&sorted.iter().map(|ms| (*ms, 1.0)).collect::<Vec<_>>())?,
-    })
+    let times = ServiceTimes::of(&sorted.iter().map(|ms| (*ms, 1.0)).collect::<Vec<_>>())?;
+    let mean_ms = interval::mean(&sorted)?;
+    Some(Free { median_ms: interval::quantile(&mut sorted, 0.5)?, mean_ms, times })
 }
 
 fn free(stays: &Stays, sorted: &[(f64, f64)], fewest: usize) -> Option<Free> {
     if weight(sorted) < fewest as f64 {
         return None;
     }
-    let sorted_ms: Vec<f64> = sorted.iter().map(|(ms, _)| *ms).collect();
+    let mut sorted_ms: Vec<f64> = sorted.iter().map(|(ms, _)| *ms).collect();
     let (median_ms, mean_ms) = if matches!(stays.of, Of::Steps { .. }) {
         // A handful of typical stays: the range of most of them is the interval.
         let at = |q: f64| weighted(sorted, q);
@@ -365,7 +383,8 @@ fn free(stays: &Stays, sorted: &[(f64, f64)], fewest: usize) -> Option<Free> {
         let mean = sorted.iter().map(|(ms, weight)| ms * weight).sum::<f64>() / weight(sorted);
         (range(middle(sorted))?, range(mean)?)
     } else {
-        (interval::quantile(&sorted_ms, 0.5)?, interval::mean(&sorted_ms)?)
+        let mean = interval::mean(&sorted_ms)?;
+        (interval::quantile(&mut sorted_ms, 0.5)?, mean)
     };
     Some(Free { median_ms, mean_ms, times: ServiceTimes::of(sorted)? })
 }

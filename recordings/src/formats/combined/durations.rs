@@ -17,7 +17,7 @@ pub(crate) struct Chosen {
     pub(crate) service: Option<Duration>,
     pub(crate) described: String,
     pub(crate) unit_described: String,
-    pub(crate) notes: Vec<String>,
+    pub(crate) assumed: Vec<String>,
 }
 
 /// How the values of a column look.
@@ -142,7 +142,7 @@ fn chosen(
     stamps: &[i64],
     options: &Options,
 ) -> Chosen {
-    let mut notes = Vec::new();
+    let mut assumed = Vec::new();
     let (unit, unit_described) = match (options.fields.latency_unit, unit, latency.shape) {
         (Some(unit), ..) => (unit, format!("{unit} (as told)")),
         (None, _, Shape::Slashed) => (Unit::Microseconds, "us, after the slash of %T/%D".to_owned()),
@@ -151,11 +151,15 @@ fn chosen(
         (None, None, Shape::Decimals(_)) => (Unit::Seconds, "s".to_owned()),
         (None, None, Shape::Whole) => {
             let (unit, evidence) = unit_of_whole(latency.column, stamps);
-            let how = match evidence {
-                Evidence::Data => "shown by the order of the lines",
-                _ => "assumed from the size of the values",
+            let how = if evidence == Evidence::Data {
+                "shown by the order of the lines"
+            } else {
+                assumed.push(format!(
+                    "the durations are whole numbers without a unit: by their size they were read as {unit}. If that is \
+                     wrong, say --latency-unit s, ms, us or ns"
+                ));
+                "assumed from the size of the values"
             };
-            notes.push(format!("the durations are whole numbers without a unit: read as {unit}, {how}; --latency-unit overrules"));
             (unit, format!("{unit} ({how})"))
         }
     };
@@ -181,7 +185,7 @@ fn chosen(
         described += &format!(", upstream time {}", name(service));
     }
     let service = service.map(|(own, n)| duration(n, own.unwrap_or(unit)));
-    Chosen { format, latency: Some(duration(latency, unit)), service, described, unit_described, notes }
+    Chosen { format, latency: Some(duration(latency, unit)), service, described, unit_described, assumed }
 }
 
 /// Whose log this is: the writers differ in how they print a duration.
@@ -330,6 +334,6 @@ fn nothing(columns: &[Column<'_>]) -> Chosen {
         service: None,
         described: "text without any duration".to_owned(),
         unit_described: String::new(),
-        notes: Vec::new(),
+        assumed: Vec::new(),
     }
 }

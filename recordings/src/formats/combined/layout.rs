@@ -61,6 +61,7 @@ pub(crate) struct Layout {
     pub(crate) evidence: Evidence,
     pub(crate) described: String,
     pub(crate) unit_described: String,
+    pub(crate) assumed: Vec<String>,
     pub(crate) notes: Vec<String>,
     clock: Clock,
     /// The word that usually holds the date.
@@ -129,7 +130,7 @@ impl Layout {
         let count = (positional && !keyed_only)
             .then(|| common(rows.iter().map(|row| row.words.len() - row.date_at)).0);
 
-        let mut notes = chosen.notes.clone();
+        let mut notes = Vec::new();
         if rows.first().is_some_and(|row| !zone_apart && style.lacks_zone(date_of(row))) {
             notes.push("the dates carry no zone and were read as UTC".to_owned());
         }
@@ -140,6 +141,7 @@ impl Layout {
             evidence,
             described: chosen.described,
             unit_described: chosen.unit_described,
+            assumed: chosen.assumed,
             notes,
             clock: Clock::new(style),
             date_at,

@@ -37,11 +37,12 @@ pub(crate) fn probe(sample: &Sample, options: &Options) -> Probe {
         });
     }
     let (format, basis, evidence) = (layout.format, layout.basis, layout.evidence);
-    let (variant, unit, notes) =
-        (layout.described.clone(), layout.unit_described.clone(), layout.notes.clone());
+    let (variant, unit) = (layout.described.clone(), layout.unit_described.clone());
+    let (assumed, notes) = (layout.assumed.clone(), layout.notes.clone());
     let mut recognised =
         Recognised::new(format, variant, basis, unit, Lines::new(Combined::new(layout), sample));
     recognised.evidence = evidence;
+    recognised.assumed = assumed;
     recognised.notes = notes;
     Ok(Some(recognised))
 }

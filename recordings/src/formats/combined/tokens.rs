@@ -86,20 +86,21 @@ fn word(line: &[u8], at: usize) -> Option<(Token, usize)> {
             Some((token(Kind::Bracketed, at + 1, end), end + 1))
         }
         _ => {
-            let mut end = at;
-            while end < line.len() && !matches!(line[end], b' ' | b'\t') {
-                if line[end] == b'"'
-                    && end > at
-                    && matches!(line[end - 1], b'=' | b':')
-                    && is_key(&line[at..end - 1])
-                {
-                    let close = closing_quote(line, end + 1)?;
-                    let key = (at as u32, end as u32 - 1);
-                    return Some((Token { key, ..token(Kind::Quoted, end + 1, close) }, close + 1));
+            for (end, byte) in line.iter().enumerate().skip(at) {
+                match byte {
+                    b' ' | b'\t' => return Some((token(Kind::Bare, at, end), end)),
+                    b'"' if end > at
+                        && matches!(line[end - 1], b'=' | b':')
+                        && is_key(&line[at..end - 1]) =>
+                    {
+                        let close = closing_quote(line, end + 1)?;
+                        let key = (at as u32, end as u32 - 1);
+                        return Some((Token { key, ..token(Kind::Quoted, end + 1, close) }, close + 1));
+                    }
+                    _ => {}
                 }
-                end += 1;
             }
-            Some((token(Kind::Bare, at, end), end))
+            Some((token(Kind::Bare, at, line.len()), line.len()))
         }
     }
 }

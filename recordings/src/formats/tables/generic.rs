@@ -85,8 +85,9 @@ pub(crate) fn probe(head: &Head, options: &Options) -> Probe {
         recognised.notes.push("the dates carry no zone and were read as UTC".to_owned());
     }
     if evidence == Evidence::Assumed {
-        recognised.notes.push(
-            "nothing says whether the stamps mark the start or the end: the start was assumed; --time-basis overrules"
+        recognised.assumed.push(
+            "nothing says whether the stamps mark the start or the end of a request: they were read as starts. If that is \
+             wrong, say --time-basis end"
                 .to_owned(),
         );
     }

@@ -31,8 +31,9 @@ pub(crate) fn probe(sample: &Sample, options: &Options) -> Probe {
     recognised.unit = unit.to_string();
     if options.fields.latency_unit.is_none() {
         recognised.evidence = Evidence::Assumed;
-        recognised.notes.push(
-            "the log does not say its unit: nanoseconds were assumed; --latency-unit overrules".to_owned(),
+        recognised.assumed.push(
+            "the log does not say its unit: it was read as nanoseconds. If that is wrong, say --latency-unit us, ms or s"
+                .to_owned(),
         );
     }
     Ok(Some(recognised))
