@@ -18,7 +18,7 @@ const ROSE: f64 = 2.0;
 const LOWEST_KNEE: f64 = 0.5;
 
 /// A row of cuts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Cuts {
     /// What was seen before the first.
     from: Option<Seen>,

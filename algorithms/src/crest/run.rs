@@ -30,7 +30,7 @@ const MOST_GROWTH: f64 = 0.5;
 const LIGHT: f64 = 0.5;
 /// After a small change of the limit, wait this part of a round.
 const SETTLE: f64 = 0.3;
-/// A climb in the middle of a run goes up by smaller steps than the first: most of the way is known.
+/// A climb in the middle of a run begins with a smaller step than the first climb: most of the way is known.
 const AGAIN: f64 = 1.5;
 /// A queue that surely exceeds its headroom by this share of all in flight was not made by a small error of the limit:
 /// something has changed.
