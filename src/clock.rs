@@ -58,6 +58,7 @@ impl Default for SystemClock {
 pub struct TscClock {
     counter: quanta::Clock,
     origin: u64,
+    tick: Tick,
 }
 
 #[cfg(feature = "quanta")]
@@ -66,7 +67,8 @@ impl TscClock {
     #[must_use]
     pub fn new() -> Self {
         static ORIGIN: LazyLock<u64> = LazyLock::new(|| quanta::Clock::new().raw());
-        Self { origin: *ORIGIN, counter: quanta::Clock::new() }
+        let counter = quanta::Clock::new();
+        Self { origin: *ORIGIN, tick: Tick::of(&counter), counter }
     }
 }
 
@@ -74,7 +76,7 @@ impl TscClock {
 impl Clock for TscClock {
     #[inline]
     fn now(&self) -> Instant {
-        Instant::from_nanos(self.counter.delta_as_nanos(self.origin, self.counter.raw()))
+        Instant::from_nanos(self.tick.nanos_of(self.counter.raw().saturating_sub(self.origin)))
     }
 }
 
@@ -116,6 +118,33 @@ impl Clock for ManualClock {
     }
 }
 
+/// How long a tick of the counter takes: whole nanoseconds, and 2⁻⁶⁴ of one.
+///
+/// `quanta` can tell the same of any number of ticks, but shifts 128 bits by a distance that it looks up, for which what is
+/// measured has to wait.
+#[cfg(feature = "quanta")]
+#[derive(Clone, Copy, Debug)]
+struct Tick {
+    whole: u64,
+    fraction: u64,
+}
+
+#[cfg(feature = "quanta")]
+impl Tick {
+    fn of(counter: &quanta::Clock) -> Self {
+        // To a part in billions: calibration is good to one in a million.
+        let of_many = counter.delta_as_nanos(0, 1 << 32);
+        Self { whole: of_many >> 32, fraction: of_many << 32 }
+    }
+
+    #[inline]
+    fn nanos_of(self, ticks: u64) -> u64 {
+        let of_fractions = (u128::from(ticks) * u128::from(self.fraction)) >> 64;
+        // 584 years fit.
+        ticks.wrapping_mul(self.whole).wrapping_add(of_fractions as u64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +155,17 @@ mod tests {
         let before = first.now();
         assert!(second.now() >= before);
         assert_eq!(first.origin, second.origin);
+    }
+
+    #[cfg(feature = "quanta")]
+    #[test]
+    fn ticks_take_as_long_as_they_were_calibrated_to_take() {
+        let counter = quanta::Clock::new();
+        for ticks in [0, 1, 1_000, 1_000_000_007, 3 << 50] {
+            let calibrated = counter.delta_as_nanos(0, ticks);
+            assert!(calibrated.abs_diff(Tick::of(&counter).nanos_of(ticks)) <= 1 + (ticks >> 32));
+        }
+        let slow = Tick { whole: 41, fraction: 0xAAAA_AAAA_AAAA_AAAB };
+        assert_eq!(slow.nanos_of(24_000_000), 1_000_000_000);
     }
 }
