@@ -219,8 +219,9 @@ impl Observer {
             if self.busy_stripes == 1 {
                 return missing;
             }
-            // One more than a fair part, as whoever is first to have that is ahead of the others: a look is dear to all.
-            (missing.div_ceil(self.busy_stripes) + 1).min(missing)
+            // More than a fair part, as whoever is first to have that is ahead of the others: a look is dear to all.
+            let fair = missing.div_ceil(self.busy_stripes);
+            (fair + fair / 8 + 1).min(missing)
         };
         let (samples, once_felt, not_before) = if self.open {
             let rule = &self.rule;
@@ -244,12 +245,13 @@ impl Observer {
         let at_limit = sources.tallies.at_limit();
         self.add_refused(at_limit.wrapping_sub(self.at_limit));
         self.at_limit = at_limit;
-        let (index, mut others_moved) = (thread_index(), false);
+        // Where several were busy they will have been again. To see whether they were would keep them waiting once more.
+        let (index, mut others_moved) = (thread_index(), self.busy_stripes > 1);
         sources.stripes.used().for_each(|(place, stripe)| {
             let (seen, refused) = (&mut self.seen[place], stripe.refused_at_limit());
             let refused_since = refused.wrapping_sub(seen.refused);
             seen.refused = refused;
-            others_moved |= place != index && !seen.is_all_of(stripe.turns());
+            others_moved = others_moved || (place != index && !seen.is_all_of(stripe.turns()));
             self.add_refused(refused_since);
         });
         match sources.stripes.own() {
