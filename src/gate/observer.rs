@@ -234,6 +234,9 @@ impl Observer {
         let is_full = sources.door.look().in_flight() as usize >= self.limiter.limit();
         let samples = if is_full { once_felt } else { samples };
         sources.watch.set(samples, once_felt, not_before, self.rule.deadline);
+        if sources.stripes.several() {
+            sources.watch.share_silence();
+        }
     }
 
     /// Adds up what the stripes hold: everything of everybody who came or went before, except of the rare writer

@@ -203,7 +203,7 @@ impl Bank {
                 return self.samples();
             }
         };
-        tally.add(left.nanos_since(admitted.at));
+        tally.add(now.nanos_since(admitted.at));
         raise(&self.max_in_flight, u64::from(admitted.in_flight()));
         raise(&self.longest_silence_ns, silence_ns);
         self.samples()

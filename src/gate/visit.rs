@@ -165,7 +165,7 @@ impl<C: Clock> Shared<C> {
         }
         let writer = self.stripes.writer(self.stripes.own());
         let after = self.leave(&writer, admitted.weight(), entry.account.is_none());
-        let silence_ns = self.watch.0.end_silence(now, self.stripes.several());
+        let silence_ns = self.watch.0.end_silence(now);
         let bank = writer.stripe().bank(self.watch.0.generation());
         let samples = bank.leave(admitted, now, outcome, silence_ns);
         drop(writer);

@@ -8,7 +8,7 @@ use super::hint::Hint;
 use crate::sync::AtomicU64;
 
 /// By how much several threads may overstate a silence, so as not to write to one place at every completion.
-const SILENCE_GRAIN_NS: u64 = 10_000;
+const SHARED_SILENCE_GRAIN_NS: u64 = 10_000;
 
 /// What the request path reads to know when a window may be due. Rarely written.
 pub(super) struct Watch {
@@ -19,6 +19,8 @@ pub(super) struct Watch {
     not_before: AtomicU64,
     deadline: AtomicU64,
     last_completion: AtomicU64,
+    /// Silences shorter than this are not noted as ended.
+    silence_grain_ns: AtomicU64,
     hint: Hint,
 }
 
@@ -31,6 +33,7 @@ impl Watch {
             not_before: AtomicU64::new(0),
             deadline: AtomicU64::new(u64::MAX),
             last_completion: AtomicU64::new(now.nanos()),
+            silence_grain_ns: AtomicU64::new(1),
             hint: Hint::default(),
         }
     }
@@ -54,6 +57,11 @@ impl Watch {
         self.samples_per_stripe.store(samples, Ordering::Relaxed);
         self.not_before.store(not_before.nanos(), Ordering::Relaxed);
         self.deadline.store(deadline.nanos(), Ordering::Relaxed);
+    }
+
+    /// Several threads complete requests.
+    pub(super) fn share_silence(&self) {
+        self.silence_grain_ns.store(SHARED_SILENCE_GRAIN_NS, Ordering::Relaxed);
     }
 
     #[inline]
@@ -85,10 +93,10 @@ impl Watch {
 
     /// Ends the silence before a completion, and tells how long it was.
     #[inline]
-    pub(super) fn end_silence(&self, now: Instant, several_threads: bool) -> u64 {
+    pub(super) fn end_silence(&self, now: Instant) -> u64 {
         let last = Instant::from_nanos(self.last_completion.load(Ordering::Relaxed));
         let silence_ns = now.nanos_since(last);
-        if silence_ns >= SILENCE_GRAIN_NS || (silence_ns > 0 && !several_threads) {
+        if silence_ns >= self.silence_grain_ns.load(Ordering::Relaxed) {
             self.last_completion.store(now.nanos(), Ordering::Relaxed);
         }
         silence_ns
