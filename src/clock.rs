@@ -1,5 +1,6 @@
 use std::{
     fmt,
+    hint::cold_path,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
@@ -139,9 +140,14 @@ impl Tick {
 
     #[inline]
     fn nanos_of(self, ticks: u64) -> u64 {
-        let of_fractions = (u128::from(ticks) * u128::from(self.fraction)) >> 64;
+        let of_fractions = ((u128::from(ticks) * u128::from(self.fraction)) >> 64) as u64;
+        if self.whole == 0 {
+            return of_fractions;
+        }
+        // Wherever it counts by more than 1 GHz, as on x86, there is nothing to add, and nobody to wait for it.
+        cold_path();
         // 584 years fit.
-        ticks.wrapping_mul(self.whole).wrapping_add(of_fractions as u64)
+        ticks.wrapping_mul(self.whole).wrapping_add(of_fractions)
     }
 }
 

@@ -12,7 +12,8 @@ use crate::{
 
 /// The observations of one thread: two banks, of which the generation says which one is written.
 pub(super) struct Stripe {
-    /// Odd while its writer is at work, so that a collector knows whom to wait for.
+    /// Odd while its writer is at work, so that a collector knows whom to wait for. From [`Stripe::SHARED`] on where
+    /// threads share it, so that its writer need not remember that apart.
     turns: AtomicU64,
     refused: [AtomicU64; Refused::KINDS],
     claimed: AtomicBool,
@@ -22,9 +23,21 @@ pub(super) struct Stripe {
 }
 
 impl Stripe {
-    pub(super) fn new() -> Self {
+    const SHARED: u64 = 1 << 63;
+
+    /// For one thread.
+    pub(super) fn own() -> Self {
+        Self::starting_at(0)
+    }
+
+    /// For threads that take turns.
+    pub(super) fn shared() -> Self {
+        Self::starting_at(Self::SHARED)
+    }
+
+    fn starting_at(turns: u64) -> Self {
         Self {
-            turns: AtomicU64::new(0),
+            turns: AtomicU64::new(turns),
             refused: std::array::from_fn(|_| AtomicU64::new(0)),
             claimed: AtomicBool::new(false),
             kept: AtomicBool::new(false),
@@ -33,18 +46,21 @@ impl Stripe {
     }
 
     /// The writer announces itself. It must then pass the door, or take or keep a place here, before it asks for a bank.
-    /// Tells which turn it is, to be given to [`Stripe::end`]: 1 the first time.
+    /// Tells which turn it is, to be given to [`Stripe::end`].
     #[inline]
-    pub(super) fn begin(&self) -> u64 {
+    pub(super) fn begin(&self) -> Turn {
         let turn = self.turns.load(Ordering::Relaxed).wrapping_add(1);
         // Whoever sees that a new visit began must see all of the one before.
         self.turns.store(turn, Ordering::Release);
-        turn
+        Turn(turn)
     }
 
     #[inline]
-    pub(super) fn end(&self, turn: u64) {
-        self.turns.store(turn.wrapping_add(1), Ordering::Release);
+    pub(super) fn end(&self, turn: Turn) {
+        self.turns.store(turn.0.wrapping_add(1), Ordering::Release);
+        if turn.is_shared() {
+            self.give_back();
+        }
     }
 
     /// How often the writer has come and gone.
@@ -112,13 +128,31 @@ impl Stripe {
         kinds.into_iter().fold(0, |sum, kind| sum.wrapping_add(self.refused(kind)))
     }
 
-    /// Makes the caller the only writer of a stripe that threads share, until [`Stripe::give_back`].
+    /// Makes the caller the only writer of a stripe that threads share, until the turn that it begins ends.
     pub(super) fn claim(&self) -> bool {
         self.claimed.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    pub(super) fn give_back(&self) {
+    fn give_back(&self) {
         self.claimed.store(false, Ordering::Release);
+    }
+}
+
+/// One visit of a stripe's writer.
+#[derive(Clone, Copy)]
+pub(super) struct Turn(u64);
+
+impl Turn {
+    #[inline]
+    pub(super) fn is_first(self) -> bool {
+        // With the bit shifted out that says whether the stripe is shared.
+        self.0 << 1 == 1 << 1
+    }
+
+    /// Whether the stripe is one that threads share.
+    #[inline]
+    pub(super) fn is_shared(self) -> bool {
+        self.0 >= Stripe::SHARED
     }
 }
 
@@ -269,8 +303,7 @@ impl Tally {
     fn add(&self, latency_ns: u64) {
         self.count.set(self.count.get() + 1);
         self.sum_ns.set(self.sum_ns.get().saturating_add(latency_ns));
-        let square = u128::from(latency_ns) * u128::from(latency_ns);
-        self.sum_squares.set(self.sum_squares.get().saturating_add(square));
+        self.sum_squares.add(u128::from(latency_ns) * u128::from(latency_ns));
         if latency_ns < self.min_ns.get() {
             self.min_ns.set(latency_ns);
         }
@@ -315,6 +348,20 @@ impl Wide {
     fn set(&self, value: u128) {
         self.low.set(value as u64);
         self.high.set((value >> 64) as u64);
+    }
+
+    /// At most the greatest number. Hardly ever is there anything to carry.
+    #[inline]
+    fn add(&self, value: u128) {
+        match self.low.get().checked_add(value as u64) {
+            Some(low) if value >> 64 == 0 => self.low.set(low),
+            _ => self.add_all(value),
+        }
+    }
+
+    #[cold]
+    fn add_all(&self, value: u128) {
+        self.set(self.get().saturating_add(value));
     }
 
     fn take(&self) -> u128 {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{
-    stripe::{Refused, Stripe},
+    stripe::{Refused, Stripe, Turn},
     thread_index::{own_of, thread_index},
 };
 use crate::sync::{AtomicBool, AtomicUsize, Padded, spin_loop, yield_now};
@@ -31,8 +31,8 @@ impl Stripes {
     /// With a stripe for each of `own` threads.
     pub(super) fn new(own: usize) -> Self {
         Self {
-            own: (0..own).map(|_| Box::new(Padded(Stripe::new()))).collect(),
-            shared: std::array::from_fn(|_| Padded(Stripe::new())),
+            own: (0..own).map(|_| Box::new(Padded(Stripe::own()))).collect(),
+            shared: std::array::from_fn(|_| Padded(Stripe::shared())),
             used: AtomicUsize::new(0),
             shared_used: AtomicBool::new(false),
             writers: AtomicUsize::new(0),
@@ -51,10 +51,10 @@ impl Stripes {
     pub(super) fn writer<'gate>(&'gate self, own: Option<&'gate Stripe>) -> Writer<'gate> {
         let stripe = own.unwrap_or_else(|| self.claim());
         let turn = stripe.begin();
-        if turn == 1 {
+        if turn.is_first() {
             self.note_writer();
         }
-        Writer { stripe, turn, shared: own.is_none() }
+        Writer { stripe, turn }
     }
 
     #[cold]
@@ -144,8 +144,7 @@ impl Stripes {
 /// The only writer of a stripe, until it is dropped.
 pub(super) struct Writer<'gate> {
     stripe: &'gate Stripe,
-    turn: u64,
-    shared: bool,
+    turn: Turn,
 }
 
 impl<'gate> Writer<'gate> {
@@ -157,7 +156,7 @@ impl<'gate> Writer<'gate> {
     /// Keeps a place for the thread's next request. False if it keeps one already, or has no stripe of its own.
     #[inline]
     pub(super) fn keep(&self) -> bool {
-        !self.shared && self.stripe.keep()
+        !self.turn.is_shared() && self.stripe.keep()
     }
 
     /// Takes the place that the thread keeps. False if there is none.
@@ -171,8 +170,5 @@ impl Drop for Writer<'_> {
     #[inline]
     fn drop(&mut self) {
         self.stripe.end(self.turn);
-        if self.shared {
-            self.stripe.give_back();
-        }
     }
 }
