@@ -40,6 +40,7 @@ use crate::{
 pub struct Gradient {
     settings: GradientSettings,
     estimate: f64,
+    queue: Queue,
     baseline_ns: Option<f64>,
     probe_countdown: u64,
     random: SplitMix64,
@@ -54,6 +55,7 @@ impl Gradient {
         let mut random = SplitMix64::new(settings.seed);
         Ok(Self {
             estimate: settings.initial as f64,
+            queue: Queue::at(settings.initial, settings.queue_size),
             baseline_ns: None,
             probe_countdown: draw_countdown(&mut random, settings.probe_interval),
             random,
@@ -64,7 +66,11 @@ impl Gradient {
     fn step(&mut self, latency_ns: f64, in_flight: u64, overloaded: bool) -> (Reason, f64) {
         let settings = &self.settings;
         let (min, max) = (settings.min as f64, settings.max as f64);
-        let queue = settings.queue_size.at(self.limit());
+        let limit = self.limit();
+        if limit != self.queue.limit {
+            self.queue = Queue::at(limit, settings.queue_size);
+        }
+        let queue = self.queue.size;
 
         if settings.probe_interval > 0 {
             if self.probe_countdown == 0 {
@@ -196,6 +202,20 @@ impl Default for GradientSettings {
             probe_interval: 1_000,
             seed: 0,
         }
+    }
+}
+
+/// What the queue size comes to at a limit. Kept, as a root takes longer than the rest of a step, and most steps leave the
+/// limit's whole part where it was.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    limit: usize,
+    size: f64,
+}
+
+impl Queue {
+    fn at(limit: usize, size: Allowance) -> Self {
+        Self { limit, size: size.at(limit) }
     }
 }
 
