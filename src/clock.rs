@@ -1,6 +1,5 @@
 use std::{
     fmt,
-    hint::cold_path,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
@@ -145,7 +144,7 @@ impl Tick {
             return of_fractions;
         }
         // Wherever it counts by more than 1 GHz, as on x86, there is nothing to add, and nobody to wait for it.
-        cold_path();
+        std::hint::cold_path();
         // 584 years fit.
         ticks.wrapping_mul(self.whole).wrapping_add(of_fractions)
     }
