@@ -184,7 +184,7 @@ pub(super) struct Bank {
     entered: Plain,
     /// Sum of weight × instant over those who left, less the same over those who entered: with as many in flight as
     /// entered and did not leave, the integral of in flight over time up to any `now` is this + in flight × now.
-    moment: Wide,
+    moment: Moment,
     successes: Tally,
     max_in_flight: Plain,
     longest_silence_ns: Plain,
@@ -199,7 +199,7 @@ impl Bank {
         Self {
             admitted: Plain::new(0),
             entered: Plain::new(0),
-            moment: Wide::new(),
+            moment: Moment::new(),
             successes: Tally::new(),
             max_in_flight: Plain::new(0),
             longest_silence_ns: Plain::new(0),
@@ -214,7 +214,7 @@ impl Bank {
     pub(super) fn enter(&self, weight: u32, now: Instant, after: Occupancy) {
         self.admitted.set(self.admitted.get() + 1);
         self.entered.set(self.entered.get().wrapping_add(u64::from(weight)));
-        self.moment.set(self.moment.get().wrapping_sub(u128::from(weight) * u128::from(now.nanos())));
+        self.moment.subtract(u128::from(weight) * u128::from(now.nanos()));
         if after.is_full() {
             self.limit_hits.set(self.limit_hits.get() + 1);
         }
@@ -227,7 +227,7 @@ impl Bank {
         // On a clock that stepped back the request took no time, rather than less than none.
         let left = now.max(admitted.at);
         self.entered.set(self.entered.get().wrapping_sub(u64::from(weight)));
-        self.moment.set(self.moment.get().wrapping_add(u128::from(weight) * u128::from(left.nanos())));
+        self.moment.add(u128::from(weight) * u128::from(left.nanos()));
         let tally = match outcome {
             Outcome::Success => &self.successes,
             Outcome::Overload => &self.overloads,
@@ -263,7 +263,7 @@ impl Bank {
             ended: samples + failures + cancelled,
             admitted: take(&self.admitted),
             entered: take(&self.entered).cast_signed(),
-            moment: self.moment.take().cast_signed(),
+            moment: self.moment.take(),
         }
     }
 }
@@ -325,6 +325,47 @@ impl Tally {
             });
         }
         count
+    }
+}
+
+/// A sum of either sign. It starts in the middle of what its low half can hold, so that there is hardly ever anything to
+/// carry.
+struct Moment(Wide);
+
+impl Moment {
+    const ZERO: u128 = 1 << 63;
+
+    fn new() -> Self {
+        let wide = Wide::new();
+        wide.set(Self::ZERO);
+        Self(wide)
+    }
+
+    #[inline]
+    fn add(&self, value: u128) {
+        match self.0.low.get().checked_add(value as u64) {
+            Some(low) if value >> 64 == 0 => self.0.low.set(low),
+            _ => self.change(value),
+        }
+    }
+
+    #[inline]
+    fn subtract(&self, value: u128) {
+        match self.0.low.get().checked_sub(value as u64) {
+            Some(low) if value >> 64 == 0 => self.0.low.set(low),
+            _ => self.change(value.wrapping_neg()),
+        }
+    }
+
+    #[cold]
+    fn change(&self, by: u128) {
+        self.0.set(self.0.get().wrapping_add(by));
+    }
+
+    fn take(&self) -> i128 {
+        let value = self.0.get();
+        self.0.set(Self::ZERO);
+        value.wrapping_sub(Self::ZERO).cast_signed()
     }
 }
 
