@@ -48,6 +48,8 @@ pub(super) struct Look {
     pub(super) latency_ns: f64,
     /// Requests in flight on average.
     pub(super) in_flight: f64,
+    /// How many would be in flight if none had been refused: in flight, and in proportion the refused.
+    pub(super) wanted: f64,
     /// The largest in flight.
     pub(super) peak: f64,
     /// Squared coefficient of variation of latency.
@@ -118,6 +120,7 @@ impl Crest {
             duration_ns,
             latency_ns,
             in_flight,
+            wanted: in_flight * (1.0 + window.refused as f64 / samples),
             peak: window.max_in_flight as f64,
             spread: (variance / (plain_ns * plain_ns)).clamp(LEAST_SPREAD, GREATEST_SPREAD),
             saturated: window.limit_hits as f64 > SATURATED * samples,

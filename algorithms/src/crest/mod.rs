@@ -360,6 +360,8 @@ pub enum Part {
     Together,
     /// Climbing anew after growing three times in a row.
     Climbs,
+    /// Climbing by longer steps where much more is wanted than is in flight.
+    LongSteps,
     /// Stopping an obvious overshoot before its window is full.
     EarlyStop,
     /// Halving the limit when most answers come too late.

@@ -24,9 +24,11 @@ const OBVIOUS: f64 = 3.0;
 /// Where latency has surely (by so many standard errors) not risen by more than this (in logarithm), the next step
 const SURELY: f64 = 2.0;
 const FLAT: f64 = 0.3;
-/// is twice as long.
+/// is twice as long. Where much more is wanted than is in flight, steps may be longer, up to half of the way (in
+/// logarithm): the further the knee may be, the less a step too far costs next to many small ones.
 const STEP: f64 = 2.0;
 const LONG_STEP: f64 = 4.0;
+const LONGEST_STEP: f64 = 8.0;
 /// Latency that is surely higher than at light load by this (in logarithm; a factor of two) has a queue in it.
 const QUEUEING: f64 = 0.7;
 /// With so many samples per unit of spread, two means differ by chance by less than half of what a queue makes of a
@@ -132,7 +134,9 @@ impl Crest {
             }
             self.baseline.spread = look.spread.max(FIRST_SPREAD);
             self.baseline.set(look.latency_ns, look.samples);
-            return self.accept(look.in_flight, STEP);
+            // It rests on few answers, and there is nothing to compare with: one size shorter.
+            let far = self.is_half_way(LONGEST_STEP, look);
+            return self.accept(look.in_flight, if far { LONG_STEP } else { STEP });
         }
         if look.overloaded {
             return self.stop_climb(look);
@@ -153,7 +157,14 @@ impl Crest {
             let pooled = (self.baseline.latency_ns * known + look.latency_ns * look.samples) / all;
             self.baseline.set(pooled, all);
             let flat = risen + SURELY * error < FLAT;
-            self.accept(look.in_flight, if flat { LONG_STEP } else { STEP })
+            let step = if self.is_half_way(LONGEST_STEP, look) {
+                LONGEST_STEP
+            } else if flat || self.is_half_way(LONG_STEP, look) {
+                LONG_STEP
+            } else {
+                STEP
+            };
+            self.accept(look.in_flight, step)
         } else if risen - STOP * error > threshold || enough {
             if !self.bracket.doubted && look.samples < TRUSTED {
                 self.bracket.doubted = true;
@@ -165,6 +176,11 @@ impl Crest {
         } else {
             self.undecided(1.4 * look.samples)
         }
+    }
+
+    /// Whether so long a step leads at most half of the way to what is wanted.
+    fn is_half_way(&self, step: f64, look: &Look) -> bool {
+        step * step * look.in_flight <= look.wanted && self.without != Some(Part::LongSteps)
     }
 
     /// Nothing is to be found above a limit that nobody reaches: light load measures the baseline for free, and the

@@ -73,6 +73,21 @@ fn an_overload_after_light_load_finds_the_knee_at_once() {
 }
 
 #[test]
+fn a_climb_takes_longer_steps_where_much_more_is_wanted_than_is_in_flight() {
+    let step = |wanted_for_each: f64| {
+        let mut crest = known(10.0, 300.0);
+        crest.mode = Mode::Climb;
+        crest.bracket = Bracket::from(4.0);
+        crest.baseline.spread = 4.0;
+        crest.set_limit(8.0);
+        // Not so surely flat that the step would be long anyway.
+        crest.climb(&Look { samples: 300.0, wanted: 8.0 * wanted_for_each, ..dip(10.0) });
+        crest.limit() / 8
+    };
+    assert_eq!([1.0, 15.0, 16.0, 63.0, 64.0, 1e9].map(step), [2, 2, 4, 4, 8, 8]);
+}
+
+#[test]
 fn looks_are_long_while_load_is_light_for_long_until_the_limit_is_felt() {
     let mut crest = Crest::new(CrestSettings::default()).unwrap();
     let mut now = 0.0;
@@ -221,6 +236,7 @@ fn dip(latency_ms: f64) -> Look {
         duration_ns: 2.0 * latency_ms * MS as f64,
         latency_ns: latency_ms * MS as f64,
         in_flight: 8.0,
+        wanted: 8.0,
         peak: 8.0,
         spread: 1.0,
         saturated: true,
