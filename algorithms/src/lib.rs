@@ -118,7 +118,7 @@ pub use allowance::Allowance;
 pub use brpc::{Brpc, BrpcSettings};
 pub use cinnamon::{Cinnamon, CinnamonSettings};
 pub use conjure::{Conjure, ConjureSettings};
-pub use crest::{Crest, CrestSettings, Part};
+pub use crest::{Crest, CrestSettings, Part, Role};
 pub use decision::{Decision, Evidence, Reason};
 pub use dubbo::{Dubbo, DubboSettings};
 pub use envoy::{Envoy, EnvoySettings};

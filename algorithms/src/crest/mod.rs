@@ -1,11 +1,12 @@
 //! The algorithm of this crate. `start` brackets the knee, `run` holds the queue there and checks what surprises it,
 //! `cuts` doubts a queue that cuts do not lower, `dip` measures the baseline again and again; `look` reads windows,
-//! `baseline` knows how well it knows.
+//! `baseline` knows how well it knows, `role` who else is there.
 
 mod baseline;
 mod cuts;
 mod dip;
 mod look;
+mod role;
 mod run;
 mod start;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::role::Role;
 use self::{
     baseline::Baseline,
     cuts::Cuts,
@@ -38,7 +40,7 @@ const LONG_LOOK: u64 = 128;
 /// queue q = N − K             the rest
 /// q > h                       limit ← limit − (q − h)
 /// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew, by half
-/// h = 2 + ½ √K + 0.15 K       headroom; below K = 2.5 in proportion to K
+/// h = 2 + ½ √K + 0.15 K       headroom; below K = 2.5 in proportion to K, and otherwise where a role is told
 /// ```
 ///
 /// It starts by **climbing**: the limit is multiplied while latency does not follow concurrency. Then it **runs** on
@@ -66,6 +68,7 @@ pub struct Crest {
     min: f64,
     max: f64,
     initial: f64,
+    role: Role,
     without: Option<Part>,
     limit: f64,
     mode: Mode,
@@ -143,6 +146,7 @@ impl Crest {
             min: settings.min as f64,
             max: settings.max as f64,
             initial,
+            role: settings.role,
             without: settings.without,
             limit: initial,
             mode: Mode::FirstLook,
@@ -289,7 +293,7 @@ impl Limiter for Crest {
             .with("spread", self.baseline.spread)
             .with("knee", self.knee)
             .with("queue", run.in_flight - working)
-            .with("headroom", start::headroom(self.knee))
+            .with("headroom", self.role.headroom(self.knee))
             .with("round_ns", self.round_ns);
         Mode::ALL.iter().fold(state, |state, mode| {
             state.with(format!("mode_{}", mode.name()), f64::from(u8::from(*mode == self.mode)))
@@ -319,7 +323,7 @@ impl Limiter for Crest {
     }
 }
 
-/// Settings of [`Crest`]. None is tuning: bounds, and a start from a limit that is known.
+/// Settings of [`Crest`]. None is tuning: bounds, a start from a limit that is known, and who else limits the service.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrestSettings {
@@ -330,6 +334,9 @@ pub struct CrestSettings {
     pub min: usize,
     /// The greatest limit. Default 20,000.
     pub max: usize,
+    /// Whether others limit the same service, each for itself: `unknown`, `alone` or `shared`. Whoever knows gains by
+    /// saying so, most where fewer than some ten requests are worked on. Default `unknown`.
+    pub role: Role,
     /// A part to do without, to measure what it is worth. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without: Option<Part>,
@@ -337,7 +344,7 @@ pub struct CrestSettings {
 
 impl Default for CrestSettings {
     fn default() -> Self {
-        Self { initial: 4, min: 1, max: 20_000, without: None }
+        Self { initial: 4, min: 1, max: 20_000, role: Role::Unknown, without: None }
     }
 }
 

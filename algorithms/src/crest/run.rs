@@ -3,12 +3,12 @@
 use crate::{Limiter, Reason};
 
 use super::{
-    Crest, LEAST_SAMPLES, Mode, Part,
+    Crest, LEAST_SAMPLES, Mode, Part, Role,
     baseline::{CONTRADICTION, FREE, QUEUED, error_of_ratio},
     cuts::Cuts,
     dip::BELOW_KNEE,
     look::Look,
-    start::{Bracket, ENOUGH, headroom},
+    start::{Bracket, ENOUGH},
 };
 
 /// A full window holds so many samples per unit of spread and slot: the error of the queue is then about half of the
@@ -75,7 +75,7 @@ impl Crest {
         let working_share = (self.baseline.optimistic_ns() / look.latency_ns).min(1.0);
         let working = in_flight * working_share;
         let queue = in_flight - working;
-        let room = headroom(working);
+        let room = self.role.headroom(working);
         let doubt = SURE * in_flight * self.baseline.error(QUEUED, look.samples) * working_share;
         let full = self.full_window(in_flight);
         let surely_above = queue - doubt > room;
@@ -144,7 +144,7 @@ impl Crest {
         self.saturated = look.saturated;
         let working = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
         let half = OVERLOAD_LEAVES * look.peak.min(self.limit);
-        self.set_limit(half.min(working + headroom(working)));
+        self.set_limit(half.min(working + self.role.headroom(working)));
         self.open_after(1.0, self.least_samples());
         Reason::Overload
     }
@@ -168,8 +168,9 @@ impl Crest {
     /// what all of them did.
     fn may_grow(&mut self, look: &Look, working: f64) -> bool {
         let after_dip = core::mem::take(&mut self.dip_was_due);
-        let alone = working >= FEW || self.limit >= LOW || self.without == Some(Part::Together);
-        look.saturated && !look.overloaded && (alone || after_dip)
+        let perhaps_many = working < FEW && self.limit < LOW && self.role != Role::Alone;
+        let waits = perhaps_many && !after_dip && self.without != Some(Part::Together);
+        look.saturated && !look.overloaded && !waits
     }
 
     fn climb_anew(&mut self, look: &Look) -> Reason {

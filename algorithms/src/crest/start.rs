@@ -282,7 +282,7 @@ impl Crest {
     /// The knee is bracketed.
     pub(super) fn finish(&mut self, knee: f64) -> Reason {
         self.knee = knee;
-        self.set_limit(knee + headroom(knee));
+        self.set_limit(knee + self.role.headroom(knee));
         self.run_from_here(true);
         self.open_after(1.0, self.least_samples());
         Reason::Starting
@@ -295,22 +295,4 @@ impl Crest {
         self.baseline.samples = self.baseline.samples.min(START_MEMORY);
         self.begin_dips_anew();
     }
-}
-
-/// Requests to keep beyond the knee. Workers fed through a limit idle now and then, with a probability that falls
-/// exponentially in what is queued, which asks for a constant; how many are busy fluctuates like the square root of
-/// their number; and a baseline is known only to within some percent, which asks for a share.
-///
-/// With fewer than two or three requests worked on there is no telling one small service from a part of a larger one that
-/// several limiters share. There it is in proportion to them, so that limiters that share a service share the headroom,
-/// too, and do not queue a constant each.
-pub(super) fn headroom(knee: f64) -> f64 {
-    const CONSTANT: f64 = 2.0;
-    const PER_ROOT: f64 = 0.5;
-    const SHARE: f64 = 0.15;
-    // At 2 a lone worker idles less, at 3 limiters of one small service queue less.
-    const SHARED: f64 = 2.5;
-    let lone = knee.max(SHARED);
-    let share = (knee / SHARED).min(1.0);
-    share * (CONSTANT + PER_ROOT * libm::sqrt(lone) + SHARE * lone)
 }

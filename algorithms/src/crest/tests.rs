@@ -10,7 +10,7 @@ fn a_pool_is_bracketed_from_any_size_and_its_queue_held_at_the_headroom() {
             let mut pool = Pool { workers, service_ns, delay_ns: 0.0, now: 0.0 };
             let mut crest = Crest::new(CrestSettings::default()).unwrap();
             pool.serve(&mut crest, 400);
-            let (least, most) = (workers, workers + 1.5 * start::headroom(workers) + 1.0);
+            let (least, most) = (workers, workers + 1.5 * Role::Unknown.headroom(workers) + 1.0);
             let limit = crest.returns_to_or_limit();
             assert!(limit >= least && limit <= most, "{workers} workers of {service_ns} ns: {limit}");
         }
@@ -36,7 +36,7 @@ fn a_pool_that_shrinks_gets_a_smaller_limit() {
     pool.workers = 16.0;
     pool.serve(&mut crest, 300);
     let limit = crest.returns_to_or_limit();
-    assert!((16.0..=16.0 + 1.5 * start::headroom(16.0)).contains(&limit), "{limit}");
+    assert!((16.0..=16.0 + 1.5 * Role::Unknown.headroom(16.0)).contains(&limit), "{limit}");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn an_overload_after_light_load_finds_the_knee_at_once() {
     let decision = crest.update(&window_at(now, 80.0 * MS as f64, 4.0, 16));
     assert_eq!(crest.mode, Mode::Run);
     assert!((crest.knee - 0.5).abs() < 0.01, "{crest:?}");
-    assert_eq!(decision.limit, (0.5 + start::headroom(0.5)) as usize);
+    assert_eq!(decision.limit, (0.5 + Role::Unknown.headroom(0.5)) as usize);
 }
 
 #[test]
@@ -109,10 +109,27 @@ fn looks_are_long_while_load_is_light_for_long_until_the_limit_is_felt() {
 
 #[test]
 fn limiters_that_share_a_service_share_the_headroom() {
-    assert_eq!(start::headroom(0.0), 0.0);
-    assert_eq!(8.0 * start::headroom(0.25), 2.0 * start::headroom(1.0));
+    assert_eq!(Role::Unknown.headroom(0.0), 0.0);
+    assert_eq!(8.0 * Role::Unknown.headroom(0.25), 2.0 * Role::Unknown.headroom(1.0));
     // 2 + ½ √4 + 0.15 · 4.
-    assert_eq!(start::headroom(4.0), 3.6);
+    assert_eq!(Role::Unknown.headroom(4.0), 3.6);
+}
+
+#[test]
+fn who_is_alone_keeps_more_beyond_the_knee_and_who_shares_keeps_less() {
+    for knee in [0.1, 1.0, 2.5, 10.0, 10_000.0] {
+        let [alone, unknown, shared] =
+            [Role::Alone, Role::Unknown, Role::Shared].map(|role| role.headroom(knee));
+        assert!(alone > unknown && unknown > shared && shared > 0.0, "{knee}: {alone} {unknown} {shared}");
+    }
+    let limit = |role| {
+        let mut pool = Pool { workers: 1.0, service_ns: 10.0 * MS as f64, delay_ns: 0.0, now: 0.0 };
+        let mut crest = Crest::new(CrestSettings { role, ..CrestSettings::default() }).unwrap();
+        pool.serve(&mut crest, 400);
+        crest.returns_to_or_limit()
+    };
+    let [alone, shared] = [Role::Alone, Role::Shared].map(limit);
+    assert!(alone >= 3.0 && shared < 3.0, "{alone} {shared}");
 }
 
 #[test]
@@ -184,15 +201,17 @@ fn cuts_that_do_not_lower_latency_wait_for_a_dip() {
 
 #[test]
 fn where_few_requests_are_worked_on_the_limit_grows_right_after_a_dip_only() {
-    let limit = |dip_was_due, without| {
+    let limit = |dip_was_due, without, role| {
         let mut crest = known(10.0, 64.0);
-        (crest.mode, crest.limit, crest.dip_was_due, crest.without) = (Mode::Run, 2.0, dip_was_due, without);
+        (crest.mode, crest.limit, crest.role) = (Mode::Run, 2.0, role);
+        (crest.dip_was_due, crest.without) = (dip_was_due, without);
         crest.next_dip = Instant::FAR_FUTURE;
         crest.update(&window_at(0.0, 10.0 * MS as f64, 1.5, 64)).limit
     };
-    assert_eq!(limit(false, None), 2);
-    assert_eq!(limit(true, None), 3);
-    assert_eq!(limit(false, Some(Part::Together)), 3);
+    assert_eq!(limit(false, None, Role::Unknown), 2);
+    assert_eq!(limit(true, None, Role::Unknown), 3);
+    assert_eq!(limit(false, None, Role::Alone), 3);
+    assert_eq!(limit(false, Some(Part::Together), Role::Unknown), 3);
 }
 
 #[test]
@@ -203,7 +222,7 @@ fn a_queue_ends_the_climb_though_nobody_feels_the_limit() {
     let window = Window { limit_hits: 0, ..window_at(0.0, 20.0 * MS as f64, 32.0, 512) };
     let decision = crest.update(&window);
     assert_eq!(crest.mode, Mode::Run);
-    assert_eq!(decision.limit, (16.0 + start::headroom(16.0)) as usize);
+    assert_eq!(decision.limit, (16.0 + Role::Unknown.headroom(16.0)) as usize);
 }
 
 #[test]
