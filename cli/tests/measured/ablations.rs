@@ -7,13 +7,14 @@ use goodput::algorithms::Part;
 use super::{Measured, check};
 
 /// All parts, and what they do.
-const PARTS: [(Part, &str); 10] = [
+const PARTS: [(Part, &str); 11] = [
     (Part::Dips, "dips that measure the baseline"),
     (Part::SecondDip, "believing a higher dip only when a second one agrees"),
     (Part::Checks, "checking a sudden rise by an experiment"),
     (Part::Cuts, "waiting for a dip when cuts do not help"),
     (Part::Together, "growing only right after a dip where few are worked on"),
     (Part::Climbs, "climbing anew after growing three times"),
+    (Part::LongSteps, "longer steps where much more is wanted"),
     (Part::EarlyStop, "stopping an obvious overshoot early"),
     (Part::Overloads, "halving when most answers are late"),
     (Part::LightLoad, "the knee from the latency at light load"),

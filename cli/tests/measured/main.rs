@@ -4,6 +4,7 @@
 
 mod ablations;
 mod algorithms;
+mod roles;
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
