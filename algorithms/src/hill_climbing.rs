@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use self::sounds::{Listener, Sounds};
+use self::sounds::{Listener, Sums};
 use crate::{
     CannotResume, Decision, Instant, InvalidSettings, Limiter, Reason, State, Utilization, Window,
     WindowRule,
@@ -48,8 +48,11 @@ pub struct HillClimbing {
     listener: Listener,
     average_noise: f64,
     interval_ns: u64,
-    /// Of intervals that were too short to tell.
-    carried: (f64, f64),
+    /// Intervals are as long as this, and longer by up to `spread_ns`.
+    shortest_ns: u64,
+    spread_ns: f64,
+    /// Completions and nanoseconds of intervals that were too short to tell.
+    carried: (u64, u64),
     next: Option<Instant>,
     random: SplitMix64,
 }
@@ -88,7 +91,9 @@ impl HillClimbing {
             listener: Listener::new(settings.wave_period, settings.wave_period * settings.wave_history),
             average_noise: 0.0,
             interval_ns: 0,
-            carried: (0.0, 0.0),
+            shortest_ns: nanos(settings.interval_min),
+            spread_ns: (nanos(settings.interval_max) - nanos(settings.interval_min)) as f64,
+            carried: (0, 0),
             next: None,
             random: SplitMix64::new(settings.seed),
             settings,
@@ -98,47 +103,41 @@ impl HillClimbing {
     }
 
     fn draw_interval(&mut self) {
-        let (low, high) = (nanos(self.settings.interval_min), nanos(self.settings.interval_max));
-        self.interval_ns = low + ((high - low) as f64 * self.random.unit()) as u64;
+        self.interval_ns = self.shortest_ns + (self.spread_ns * self.random.unit()) as u64;
     }
 
     fn wait(&mut self, now: Instant, interval_ns: u64) {
         self.next = Some(now.plus_nanos(interval_ns.max(1)));
     }
 
-    fn look(&mut self, throughput: f64) -> Option<Waves> {
-        let Sounds { throughput, limit, wave, neighbours, limit_wave } =
-            self.listener.hear(throughput, float(self.limit as u64))?;
+    fn look(&mut self, throughput: f64, limit: f64) -> Option<Waves> {
+        let Sums { throughput, limit, wave, lower, upper, limit_wave } =
+            self.listener.hear(throughput, limit)?;
         if throughput <= 0.0 || limit <= 0.0 {
             return None;
         }
-        let scaled = |(re, im): (f64, f64), mean: f64| (re / mean, im / mean);
-        let magnitude = |(re, im): (f64, f64)| (re * re + im * im).sqrt();
-        let wave = scaled(wave, throughput);
-        let noise = neighbours
-            .map(|neighbour| magnitude(scaled(neighbour, throughput)))
-            .into_iter()
-            .fold(0.0, f64::max);
-        let limit_wave = scaled(limit_wave, limit);
+        let dot = |a: [f64; 2], b: [f64; 2]| a[0] * b[0] + a[1] * b[1];
+        let noise = greater(dot(lower, lower), dot(upper, upper)).sqrt() * (1.0 / throughput);
         let smoothing = self.settings.error_smoothing;
         self.average_noise = if self.average_noise == 0.0 {
             noise
         } else {
             smoothing * noise + (1.0 - smoothing) * self.average_noise
         };
-        let size = magnitude(limit_wave);
-        if size == 0.0 {
+        let power = dot(limit_wave, limit_wave);
+        if power == 0.0 {
             return Some(Waves::default());
         }
-        let along = wave.0 * limit_wave.0 + wave.1 * limit_wave.1;
-        let noise = noise.max(self.average_noise);
-        let confidence = if noise > 0.0 { size / noise / self.settings.signal_to_noise } else { 1.0 };
-        Some(Waves { ratio: along / (size * size) - self.settings.bias, confidence })
+        let noise = greater(noise, self.average_noise) * self.settings.signal_to_noise;
+        let confidence = if noise > 0.0 { power.sqrt() / (limit * noise) } else { 1.0 };
+        // Re(T / C) = T · C / |C|².
+        let ratio = dot(wave, limit_wave) * limit / (power * throughput);
+        Some(Waves { ratio: ratio - self.settings.bias, confidence })
     }
 
     fn climb(&mut self, seconds: f64, waves: Waves) -> f64 {
         let settings = &self.settings;
-        let wanted = waves.ratio.clamp(-1.0, 1.0) * waves.confidence.clamp(0.0, 1.0);
+        let wanted = lesser(greater(waves.ratio, -1.0), 1.0) * lesser(waves.confidence, 1.0);
         let gain = settings.change_per_second * seconds;
         // `pow` says the same of a square, but asks much before.
         let power = if settings.gain_exponent == 2.0 {
@@ -152,12 +151,14 @@ impl HillClimbing {
             step = 0.0;
         }
         self.control += step;
-        let scale = self.average_noise * settings.signal_to_noise * settings.wave_multiplier * 2.0;
-        let wave = bounded(0.5 + self.control * scale, 1, settings.wave_max);
+        let scale = 2.0 * settings.signal_to_noise * settings.wave_multiplier * self.average_noise;
+        let wave = 0.5 + self.control * scale;
+        // Where throughput is calm it is 1, which a processor foresees rather than wait for the noise.
+        let wave = if wave < 2.0 { 1.0 } else { float(bounded(wave, 1, settings.wave_max) as u64) };
         let (min, max) = (float(settings.min as u64), float(settings.max as u64));
-        self.control = self.control.min(max - float(wave as u64)).max(min);
-        let crest = (self.listener.total / (settings.wave_period / 2)) % 2;
-        self.limit = bounded(self.control + (wave * crest) as f64, settings.min, settings.max);
+        self.control = greater(lesser(self.control, max - wave), min);
+        let crest = if self.listener.is_crest() { wave } else { 0.0 };
+        self.limit = bounded(self.control + crest, settings.min, settings.max);
         step
     }
 }
@@ -184,22 +185,23 @@ impl Limiter for HillClimbing {
             self.wait(now, self.interval_ns);
             return Decision::new(self.limit, Reason::AppLimited);
         }
-        let completions = float(window.sample_count()) + self.carried.0;
-        let seconds = float(window.duration_ns()) / 1e9 + self.carried.1;
-        let error = (float(self.limit as u64) - 1.0) / completions.max(0.5);
-        if seconds <= 0.0
-            || completions <= 0.0
-            || (self.listener.total > 0 && error >= self.settings.sample_error)
+        let completions = window.sample_count().saturating_add(self.carried.0);
+        let duration_ns = window.duration_ns().saturating_add(self.carried.1);
+        let (before, limit) = (self.limit, float(self.limit as u64));
+        let (answered, nanoseconds) = (float(completions), float(duration_ns));
+        if completions == 0
+            || duration_ns == 0
+            || (self.listener.total > 0 && limit - 1.0 >= self.settings.sample_error * answered)
         {
-            self.carried = (completions, seconds);
+            self.carried = (completions, duration_ns);
             self.wait(now, nanos(ANOTHER_LOOK));
-            return Decision::new(self.limit, Reason::Undecided).with("completions", completions);
+            return Decision::new(self.limit, Reason::Undecided).with("completions", answered);
         }
-        self.carried = (0.0, 0.0);
-        let before = self.limit;
-        let looked = self.look(completions / seconds);
+        self.carried = (0, 0);
+        let throughput = 1e9 * answered / nanoseconds;
+        let looked = self.look(throughput, limit);
         let waves = looked.unwrap_or_default();
-        let step = self.climb(seconds, waves);
+        let step = self.climb(1e-9 * nanoseconds, waves);
         if self.limit != before {
             self.draw_interval();
         }
@@ -216,7 +218,7 @@ impl Limiter for HillClimbing {
             Some(_) => Reason::Holding,
         };
         Decision::new(self.limit, reason)
-            .with("throughput", completions / seconds)
+            .with("throughput", throughput)
             .with("ratio", waves.ratio)
             .with("confidence", waves.confidence)
             .with("noise", self.average_noise)
@@ -236,6 +238,15 @@ impl Limiter for HillClimbing {
         self.limit = limit as usize;
         Ok(())
     }
+}
+
+/// As [`f64::max`], which takes five instructions instead of one because it asks whether both are numbers. Here they are.
+fn greater(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 /// When a window with too few completions is looked at again.

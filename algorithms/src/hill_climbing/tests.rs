@@ -47,6 +47,50 @@ fn level_throughput_is_a_ratio_of_less_than_nothing() {
 }
 
 #[test]
+fn whatever_throughput_does_the_evidence_is_what_complex_numbers_say_of_the_last_whole_waves() {
+    let settings = HillClimbingSettings { initial: 50, error_smoothing: 0.1, ..Default::default() };
+    let mut limiter = limiter(settings);
+    let (mut at, mut random) = (MS, SplitMix64::new(1));
+    let (mut throughputs, mut limits, mut average) = (Vec::new(), Vec::new(), 0.0);
+    limiter.update(&tenth(&mut at, 1));
+    for number in 0..500_usize {
+        limits.push(limiter.limit() as f64);
+        let decision = limiter.update(&tenth(&mut at, 1_000 + random.below(1_000)));
+        let evidence = |name| decision.evidence.number(name).unwrap();
+        throughputs.push(evidence("throughput"));
+        let count = number.min(32) / 4 * 4;
+        if count <= 4 {
+            assert_eq!(decision.reason, Reason::Starting);
+            continue;
+        }
+        // Length and angle of an amplitude by the mean.
+        let polar = |heard: &[f64], cycles: usize| {
+            let last = &heard[heard.len() - count..];
+            let sum = |part: fn(f64) -> f64| {
+                let angle = |i: usize| std::f64::consts::TAU * (i * cycles % count) as f64 / count as f64;
+                last.iter().enumerate().map(|(i, heard)| heard * part(angle(i))).sum::<f64>()
+            };
+            let (re, im, mean) = (sum(libm::cos), -sum(libm::sin), last.iter().sum::<f64>());
+            (libm::hypot(re, im) / mean, libm::atan2(im, re))
+        };
+        let waves = count / 4;
+        let ((swing, angle), (size, limit_angle)) = (polar(&throughputs, waves), polar(&limits, waves));
+        let noise = polar(&throughputs, waves - 1).0.max(polar(&throughputs, waves + 1).0);
+        average = if average == 0.0 { noise } else { 0.1 * noise + 0.9 * average };
+        for (name, expected) in [
+            ("ratio", swing / size * libm::cos(angle - limit_angle) - 0.15),
+            ("confidence", size / noise.max(average) / 3.0),
+            ("noise", average),
+        ] {
+            assert!(
+                (evidence(name) - expected).abs() < 1e-12 * expected.abs().max(1.0),
+                "{name} {expected} {decision}"
+            );
+        }
+    }
+}
+
+#[test]
 fn it_moves_by_four_a_second_at_most() {
     let mut limiter = limiter(HillClimbingSettings { initial: 50, bias: 0.0, ..Default::default() });
     let decision = shown(&mut limiter, |limit| 10_000 * limit as u64);

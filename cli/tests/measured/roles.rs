@@ -51,7 +51,8 @@ impl Roles {
         assert_eq!(measured.scenarios.len(), scenarios.len(), "{file}.csv has other scenarios");
         let (shared, alone) =
             scenarios.iter().partition::<Vec<_>, _>(|scenario| scenario.door.clients.is_some());
-        let names = |scenarios: Vec<&Scenario>| scenarios.iter().map(|scenario| scenario.name.clone()).collect();
+        let names =
+            |scenarios: Vec<&Scenario>| scenarios.iter().map(|scenario| scenario.name.clone()).collect();
         Self { measured, alone: names(alone), shared: names(shared) }
     }
 
