@@ -57,7 +57,8 @@ const LONG_LOOK: u64 = 128;
 /// **Known to go wrong:**
 /// - Many limiters of one small service believe each other's queue to be latency without one. Where the service changes
 ///   its speed under them, this lasts.
-/// - A single worker behind one limiter idles now and then, for it looks like a part of a larger service.
+/// - A single worker behind one limiter idles now and then, for it looks like a part of a larger service, unless it is
+///   told its [`Role`].
 /// - A service that becomes slower by less than half is taken for a queue, and loses a quarter of its limit or somewhat
 ///   more, until two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
@@ -334,8 +335,8 @@ pub struct CrestSettings {
     pub min: usize,
     /// The greatest limit. Default 20,000.
     pub max: usize,
-    /// Whether others limit the same service, each for itself: `unknown`, `alone` or `shared`. Whoever knows gains by
-    /// saying so, most where fewer than some ten requests are worked on. Default `unknown`.
+    /// Whether others limit the same service, each for itself: `unknown`, `alone` or `shared`. To say so helps most where
+    /// few requests are worked on, as by a single worker, or by each of many limiters. Default `unknown`.
     pub role: Role,
     /// A part to do without, to measure what it is worth. Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
