@@ -219,7 +219,8 @@ impl Observer {
             if self.busy_stripes == 1 {
                 return missing;
             }
-            // More than a fair part, as whoever is first to have that is ahead of the others: a look is dear to all.
+            // An eighth more than a fair part, as whoever is first to have that is ahead of the others: a look is dear to
+            // all, and one that comes too soon is followed by another.
             let fair = missing.div_ceil(self.busy_stripes);
             (fair + fair / 8 + 1).min(missing)
         };

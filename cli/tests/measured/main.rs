@@ -46,9 +46,13 @@ impl Measured {
 
     /// The geometric mean over all scenarios, and the worst of them.
     fn total_and_worst(&self, algorithm: &str) -> (f64, f64) {
-        let scores = self.scenarios.iter().map(|scenario| self.score(algorithm, scenario));
-        (geometric_mean(scores.clone()), scores.fold(f64::INFINITY, f64::min))
+        total_and_worst(self.scenarios.iter().map(|scenario| self.score(algorithm, scenario)))
     }
+}
+
+/// The geometric mean, and the worst.
+fn total_and_worst(scores: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    (geometric_mean(scores.clone()), scores.fold(f64::INFINITY, f64::min))
 }
 
 /// Compares the parts of a page, each between `<!-- NAME -->` and `<!-- end -->`, with what they should be.

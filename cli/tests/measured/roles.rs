@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use goodput_simulator::{Scenario, random_scenario, score::geometric_mean, suite};
+use goodput_simulator::{Scenario, random_scenario, suite};
 
-use super::{Measured, check};
+use super::{Measured, check, total_and_worst};
 
 /// Contestants, and what they are told.
 const TOLD: [(&str, &str); 3] =
@@ -21,14 +21,18 @@ fn the_table_of_roles_shows_what_was_measured() {
     );
     for (name, told) in TOLD {
         let _ = write!(table, "| {told} |");
-        for scores in [&suite, &random].iter().flat_map(|roles| [roles.alone(name), roles.shared(name)]) {
-            let _ = write!(table, " {:.3} | {:.3} |", geometric_mean(scores.iter().copied()), least(&scores));
+        for roles in [&suite, &random] {
+            for scenarios in [&roles.alone, &roles.shared] {
+                let (total, worst) = total_and_worst(roles.scores(name, scenarios));
+                let _ = write!(table, " {total:.3} | {worst:.3} |");
+            }
         }
         table.push('\n');
     }
     let told_right = [&suite, &random].map(|roles| {
-        let scores = [roles.alone("crest:role=alone"), roles.shared("crest:role=shared")].concat();
-        format!("{:.3} ({:.3})", geometric_mean(scores.iter().copied()), least(&scores))
+        let alone = roles.scores("crest:role=alone", &roles.alone);
+        let (total, worst) = total_and_worst(alone.chain(roles.scores("crest:role=shared", &roles.shared)));
+        format!("{total:.3} ({worst:.3})")
     });
     let _ = writeln!(
         table,
@@ -56,15 +60,7 @@ impl Roles {
         Self { measured, alone: names(alone), shared: names(shared) }
     }
 
-    fn alone(&self, name: &str) -> Vec<f64> {
-        self.alone.iter().map(|scenario| self.measured.score(name, scenario)).collect()
+    fn scores(&self, name: &str, scenarios: &[String]) -> impl Iterator<Item = f64> + Clone {
+        scenarios.iter().map(|scenario| self.measured.score(name, scenario))
     }
-
-    fn shared(&self, name: &str) -> Vec<f64> {
-        self.shared.iter().map(|scenario| self.measured.score(name, scenario)).collect()
-    }
-}
-
-fn least(scores: &[f64]) -> f64 {
-    scores.iter().copied().fold(f64::INFINITY, f64::min)
 }
