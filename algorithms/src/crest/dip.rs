@@ -16,6 +16,17 @@ pub(super) const BELOW_KNEE: f64 = 0.8;
 const REGULAR: f64 = 64.0;
 /// and where the baseline is not to be trusted yet: after a start, and after a dip that read lower.
 const SOON: f64 = 8.0;
+/// They come twice as often while the baseline is this many times what it usually is: a service that became slower may
+/// become as fast again, and what queues then takes the place of what was slow, so that nobody sees it but a dip.
+const SLOWER: f64 = 1.5;
+/// What has been so for about as many dips is usual.
+const USUAL_DIPS: f64 = 16.0;
+/// A limiter dips if it has felt its limit in one of so many looks: demand comes and goes, and where others queue, all have
+/// to dip,
+pub(super) const LATELY: u32 = 6;
+/// but not where fewer than this share of the knee are in flight: there is no queue of its own to lower, and a dip would
+/// only refuse.
+const LIGHT: f64 = 0.5;
 /// Instants of rare dips are not to come sooner than a quarter of the interval.
 const RARE: f64 = 16.0;
 /// Samples of a dip per unit of spread, up to a spread of 4,
@@ -38,9 +49,12 @@ impl Crest {
     /// Cuts the limit, if it is felt at all.
     pub(super) fn begin_dip(&mut self) -> Option<Reason> {
         self.dip_was_due = true;
-        if !self.saturated || self.limit < 2.0 || self.without == Some(Part::Dips) {
-            if self.saturated && self.without != Some(Part::Dips) {
-                self.dip_at_the_floor();
+        let lately = if self.without == Some(Part::Lately) { 1 } else { LATELY };
+        let felt = self.unfelt_looks < lately && self.without != Some(Part::Dips);
+        let light = self.last_run.in_flight < LIGHT * self.knee.max(1.0);
+        if !felt || light || self.limit < 2.0 {
+            if felt {
+                self.take_last_look_for_dip();
             }
             self.schedule_dip(REGULAR);
             return None;
@@ -54,9 +68,9 @@ impl Crest {
         Some(Reason::Probing)
     }
 
-    /// With one request at a time there is nothing lower to try: what was seen last is all that a dip could see. Without
-    /// this, a baseline that is too low would keep the limit at one forever.
-    fn dip_at_the_floor(&mut self) {
+    /// Where load is light, or with one request at a time, there is nothing lower to try: what was seen last is all that a
+    /// dip could see. Without this, a baseline that is too low would keep the limit at one forever.
+    fn take_last_look_for_dip(&mut self) {
         let Seen { latency_ns, samples, .. } = self.last_run;
         if samples > 0.0 {
             let believed_ns = self.believed(latency_ns);
@@ -97,7 +111,8 @@ impl Crest {
         if reads_lower && fell < -PERHAPS * chance {
             self.schedule_dip(SOON);
         } else {
-            self.dip_rounds = (2.0 * self.dip_rounds).min(REGULAR);
+            let rarest = if self.is_slower_than_usual() { REGULAR / 2.0 } else { REGULAR };
+            self.dip_rounds = (2.0 * self.dip_rounds).min(rarest);
             self.schedule_dip(self.dip_rounds);
         }
         self.open_after(1.0, self.least_samples());
@@ -128,6 +143,14 @@ impl Crest {
             return latency_ns;
         }
         latency_ns.min(self.last_dip.latency_ns.max(known))
+    }
+
+    /// Whether the service is slower than it was for long.
+    pub(super) fn is_slower_than_usual(&mut self) -> bool {
+        let known_ns = self.baseline.latency_ns;
+        let moved_ns = self.usual_ns * libm::pow(known_ns / self.usual_ns, 1.0 / USUAL_DIPS);
+        self.usual_ns = known_ns.min(moved_ns);
+        known_ns > SLOWER * self.usual_ns && self.without != Some(Part::Slower)
     }
 
     /// Dips often until the baseline is trusted.

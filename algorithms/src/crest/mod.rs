@@ -40,7 +40,7 @@ const LONG_LOOK: u64 = 128;
 /// queue q = N − K             the rest
 /// q > h                       limit ← limit − (q − h)
 /// q < h / 2, limit felt       limit ← limit + a share of h, and after three times in a row climb anew, by half
-/// h = 2 + ½ √K + 0.15 K       headroom; below K = 2.5 in proportion to K, and otherwise where a role is told
+/// h = 2 + ½ √K + 0.15 K       headroom; less below K = 2.5, and otherwise where a role is told
 /// ```
 ///
 /// It starts by **climbing**: the limit is multiplied while latency does not follow concurrency. Then it **runs** on
@@ -68,7 +68,6 @@ const LONG_LOOK: u64 = 128;
 pub struct Crest {
     min: f64,
     max: f64,
-    initial: f64,
     role: Role,
     without: Option<Part>,
     limit: f64,
@@ -81,8 +80,8 @@ pub struct Crest {
     knee: f64,
     /// How long a request takes at present, ns.
     round_ns: f64,
-    /// The limit was felt lately.
-    saturated: bool,
+    /// Looks since the limit was last felt.
+    unfelt_looks: u32,
     bracket: Bracket,
     /// Times in a row that the limit grew.
     grown: usize,
@@ -97,6 +96,8 @@ pub struct Crest {
     next_dip: Instant,
     dip_rounds: f64,
     last_dip: Seen,
+    /// What the baseline has been for some time, ns.
+    usual_ns: f64,
     /// A dip was due since the last look in the run.
     dip_was_due: bool,
     usual_silence_ns: f64,
@@ -146,18 +147,17 @@ impl Crest {
         Ok(Self {
             min: settings.min as f64,
             max: settings.max as f64,
-            initial,
             role: settings.role,
             without: settings.without,
             limit: initial,
             mode: Mode::FirstLook,
-            rule: WindowRule::samples(settings.initial as u64),
+            rule: WindowRule::samples((settings.initial as u64).max(start::LEAST_FIRST_SAMPLES)),
             now: Instant::ZERO,
             round_ends: Instant::ZERO,
             baseline: Baseline::UNKNOWN,
             knee: 0.0,
             round_ns: 0.0,
-            saturated: false,
+            unfelt_looks: dip::LATELY,
             bracket: Bracket::NEW,
             grown: 0,
             last_run: Seen::default(),
@@ -170,6 +170,7 @@ impl Crest {
             next_dip: Instant::FAR_FUTURE,
             dip_rounds: 0.0,
             last_dip: Seen::default(),
+            usual_ns: 0.0,
             dip_was_due: false,
             usual_silence_ns: 0.0,
             skipped: false,
@@ -313,7 +314,7 @@ impl Limiter for Crest {
         self.limit = limit;
         if latency_ns > 0.0 {
             self.baseline = Baseline { latency_ns, samples: samples.min(start::START_MEMORY), spread };
-            (self.knee, self.round_ns) = (knee, round_ns);
+            (self.knee, self.round_ns, self.usual_ns) = (knee, round_ns, latency_ns);
             self.returns_to = returns_to.max(limit);
             self.mode = if returns_to > limit { Mode::Dip } else { Mode::Run };
             // The clock is another one now: the first dip is planned at the first look.
@@ -328,8 +329,8 @@ impl Limiter for Crest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CrestSettings {
-    /// The limit to start from. Default 4: many limiters of one service do not flood it before they have learned
-    /// anything, and two doublings more cost a lone one little.
+    /// The limit to start from. Default 1: many limiters of one service do not flood it before they have learned anything,
+    /// and what is refused meanwhile tells a lone one how far its first step may go.
     pub initial: usize,
     /// The least limit. Default 1.
     pub min: usize,
@@ -345,7 +346,7 @@ pub struct CrestSettings {
 
 impl Default for CrestSettings {
     fn default() -> Self {
-        Self { initial: 4, min: 1, max: 20_000, role: Role::Unknown, without: None }
+        Self { initial: 1, min: 1, max: 20_000, role: Role::Unknown, without: None }
     }
 }
 
@@ -374,6 +375,10 @@ pub enum Part {
     EarlyStop,
     /// Halving the limit when most answers come too late.
     Overloads,
-    /// Finding the knee at once from the latency at light load, when the first overload comes.
-    LightLoad,
+    /// A first step as long as what is wanted asks for.
+    FirstStep,
+    /// Dipping with the others where the limit was felt lately, though not in the last look.
+    Lately,
+    /// Dipping twice as often while the service is slower than usual.
+    Slower,
 }

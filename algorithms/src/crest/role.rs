@@ -24,11 +24,14 @@ impl Role {
     /// their number; and a baseline is known only to within some percent, which asks for a share.
     ///
     /// With fewer than two or three requests worked on there is no telling one small service from a part of a larger
-    /// one that several limiters share. There it is in proportion to them, so that limiters that share a service share
-    /// the headroom, too, and do not queue a constant each.
+    /// one that several limiters share. There most of it is in proportion to them, so that limiters that share a service
+    /// share the headroom, too, and do not queue a constant each. What is not keeps a lone worker busy.
     pub(super) fn headroom(self, knee: f64) -> f64 {
+        const HALF: f64 = 0.5;
         match self {
-            Self::Unknown => in_proportion_when_small(knee, |knee| beyond(knee, 2.0, 0.5)),
+            Self::Unknown => {
+                (knee / HALF).min(1.0) + in_proportion_when_small(knee, |knee| beyond(knee, 1.0, 0.5))
+            }
             Self::Alone => beyond(knee, 2.0, 1.0),
             Self::Shared => in_proportion_when_small(knee, |knee| beyond(knee, 1.0, 0.25)),
         }

@@ -97,7 +97,7 @@ impl Crest {
             self.begin_dips_anew();
         }
         self.alarms = u32::from(changed);
-        self.saturated = look.saturated;
+        self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
         if look.saturated {
             self.knee = working;
         }
@@ -141,7 +141,7 @@ impl Crest {
         self.round_ns = look.latency_ns;
         self.grown = 0;
         self.alarms = 0;
-        self.saturated = look.saturated;
+        self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
         let working = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
         let half = OVERLOAD_LEAVES * look.peak.min(self.limit);
         self.set_limit(half.min(working + self.role.headroom(working)));
@@ -242,7 +242,7 @@ impl Crest {
             // Others fill what this one leaves. The lower limit stays, and dips, which all of them take, tell the rest.
             self.knee = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
             self.mode = Mode::Run;
-            self.saturated = true;
+            self.unfelt_looks = 0;
             self.grown = 0;
             self.begin_dips_anew();
             self.open_after(0.0, self.least_samples());

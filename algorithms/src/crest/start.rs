@@ -3,11 +3,19 @@
 use crate::Reason;
 
 use super::{
-    Crest, FEWEST_SAMPLES, Mode, Part,
+    Crest, Mode, Part,
     baseline::{FREE, error_of_ratio},
+    dip,
     look::{Look, Seen},
 };
 
+/// A first look at a single answer would tell no more than that one answer.
+pub(super) const LEAST_FIRST_SAMPLES: u64 = 2;
+/// The first step, before any latency can be compared, leads this part of the way (in logarithm) to what is wanted: a
+/// lone limiter comes near the knee of a service of any size, and many that share a small one, each of which wants little
+/// more than its share, hardly move.
+const FIRST_STEP: f64 = 0.75;
+const LONGEST_FIRST_STEP: f64 = 16.0;
 /// Elasticity of latency from which it follows concurrency. Beyond the knee of a queue it is 1, below it 0; a little
 /// below the middle, because one step too far costs two rounds and is undone at once.
 const FOLLOWS: f64 = 0.35;
@@ -29,8 +37,6 @@ const FLAT: f64 = 0.3;
 const STEP: f64 = 2.0;
 const LONG_STEP: f64 = 4.0;
 const LONGEST_STEP: f64 = 8.0;
-/// Latency that is surely higher than at light load by this (in logarithm; a factor of two) has a queue in it.
-const QUEUEING: f64 = 0.7;
 /// With so many samples per unit of spread, two means differ by chance by less than half of what a queue makes of a
 /// doubled concurrency: the question is decided either way.
 pub(super) const ENOUGH: f64 = 64.0;
@@ -84,6 +90,10 @@ impl Crest {
         self.baseline.set(look.latency_ns, 1.0);
         self.knee = look.in_flight;
         self.mode = Mode::Climb;
+        if look.saturated && self.without != Some(Part::FirstStep) {
+            let step = libm::pow(look.wanted / look.in_flight, FIRST_STEP);
+            self.set_limit(self.limit * step.min(LONGEST_FIRST_STEP));
+        }
         self.open_after(1.0, self.least_samples());
         Reason::Starting
     }
@@ -124,11 +134,6 @@ impl Crest {
             };
         }
         if accepted == 0.0 {
-            let light_load_known =
-                self.baseline.samples >= FEWEST_SAMPLES && self.without != Some(Part::LightLoad);
-            if light_load_known && (look.overloaded || risen - SURELY * error > QUEUEING) {
-                return self.finish(look.in_flight * self.baseline.latency_ns / look.latency_ns);
-            }
             if look.overloaded {
                 return self.begin_descent(look);
             }
@@ -233,7 +238,7 @@ impl Crest {
         self.mode = Mode::Descend;
         self.bracket.above = look.seen();
         self.round_ns = look.latency_ns;
-        self.set_limit(self.initial.min(self.limit) / 2.0);
+        self.set_limit(self.limit / 2.0);
         self.open_after(1.0, self.least_samples());
         Reason::Starting
     }
@@ -288,9 +293,12 @@ impl Crest {
         Reason::Starting
     }
 
-    fn run_from_here(&mut self, saturated: bool) {
+    fn run_from_here(&mut self, felt: bool) {
         self.mode = Mode::Run;
-        self.saturated = saturated;
+        self.unfelt_looks = if felt { 0 } else { dip::LATELY };
+        if self.usual_ns == 0.0 {
+            self.usual_ns = self.baseline.latency_ns;
+        }
         self.grown = 0;
         self.baseline.samples = self.baseline.samples.min(START_MEMORY);
         self.begin_dips_anew();

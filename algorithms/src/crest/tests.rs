@@ -56,20 +56,15 @@ fn when_most_answers_are_lost_at_least_half_of_the_limit_goes() {
 }
 
 #[test]
-fn an_overload_after_light_load_finds_the_knee_at_once() {
-    let mut crest = Crest::new(CrestSettings::default()).unwrap();
-    let mut now = 0.0;
-    // Nobody feels the limit while 16 requests of 10 ms come one at a time,
-    for _ in 0..3 {
-        let light = Window { limit_hits: 0, ..window_at(now, 10.0 * MS as f64, 1.0, 16) };
-        now = light.closed.nanos() as f64;
-        crest.update(&light);
-    }
-    // and then all four places are taken, and each answer takes eight times as long: half a worker's work.
-    let decision = crest.update(&window_at(now, 80.0 * MS as f64, 4.0, 16));
-    assert_eq!(crest.mode, Mode::Run);
-    assert!((crest.knee - 0.5).abs() < 0.01, "{crest:?}");
-    assert_eq!(decision.limit, (0.5 + Role::Unknown.headroom(0.5)) as usize);
+fn the_first_step_leads_near_what_is_wanted_and_hardly_moves_one_of_many() {
+    let step = |wanted: f64, without| {
+        let mut crest = Crest::new(CrestSettings { without, ..CrestSettings::default() }).unwrap();
+        crest.first_look(&Look { in_flight: 1.0, wanted, ..dip(10.0) });
+        crest.limit()
+    };
+    // To the power of three quarters, and sixteen times at most.
+    assert_eq!([1.0, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| step(wanted, None)), [1, 1, 8, 15, 16]);
+    assert_eq!(step(1_000.0, Some(Part::FirstStep)), 1);
 }
 
 #[test]
@@ -108,9 +103,11 @@ fn looks_are_long_while_load_is_light_for_long_until_the_limit_is_felt() {
 }
 
 #[test]
-fn limiters_that_share_a_service_share_the_headroom() {
+fn limiters_that_share_a_service_share_most_of_the_headroom() {
     assert_eq!(Role::Unknown.headroom(0.0), 0.0);
-    assert_eq!(8.0 * Role::Unknown.headroom(0.25), 2.0 * Role::Unknown.headroom(1.0));
+    assert!(Role::Unknown.headroom(0.25) < Role::Unknown.headroom(2.5) / 4.0);
+    // 1 + (1 / 2.5) · (1 + ½ √2.5 + 0.15 · 2.5).
+    assert!((Role::Unknown.headroom(1.0) - 1.866).abs() < 0.001);
     // 2 + ½ √4 + 0.15 · 4.
     assert_eq!(Role::Unknown.headroom(4.0), 3.6);
 }
@@ -262,6 +259,56 @@ fn dip(latency_ms: f64) -> Look {
         overloaded: false,
         lost: false,
     }
+}
+
+#[test]
+fn dips_come_twice_as_often_while_the_service_is_slower_than_usual() {
+    let rounds = |usual_ms: f64, without| {
+        let mut crest = known(10.0, 64.0);
+        (crest.mode, crest.dip_rounds, crest.without) = (Mode::Dip, 64.0, without);
+        crest.usual_ns = usual_ms * MS as f64;
+        crest.end_dip(&dip(10.0));
+        crest.dip_rounds
+    };
+    assert_eq!(rounds(10.0, None), 64.0);
+    assert_eq!(rounds(5.0, None), 32.0);
+    assert_eq!(rounds(5.0, Some(Part::Slower)), 64.0);
+    // What lasts becomes usual: 2 to the power of (15/16)⁸ is more than a half again, and of (15/16)⁹ less.
+    let mut crest = known(10.0, 64.0);
+    crest.usual_ns = 5.0 * MS as f64;
+    assert_eq!((0..100).take_while(|_| crest.is_slower_than_usual()).count(), 8);
+}
+
+#[test]
+fn who_felt_the_limit_lately_dips_unless_load_is_light() {
+    let dips = |unfelt_looks, in_flight, without| {
+        let mut crest = known(10.0, 64.0);
+        (crest.mode, crest.round_ns) = (Mode::Run, 10.0 * MS as f64);
+        (crest.unfelt_looks, crest.without) = (unfelt_looks, without);
+        crest.last_run = Seen { in_flight, ..dip(10.0).seen() };
+        crest.begin_dip().is_some()
+    };
+    assert!(dips(0, 12.0, None));
+    assert!(dips(5, 12.0, None));
+    assert!(!dips(6, 12.0, None));
+    assert!(!dips(5, 12.0, Some(Part::Lately)));
+    // Fewer than half of the ten that are worked on at the knee.
+    assert!(!dips(0, 4.9, None));
+}
+
+#[test]
+fn an_idle_service_is_left_in_peace() {
+    // One request at a time, and now and then two: the limit is felt, but hardly anything is in flight.
+    let mut crest = Crest::new(CrestSettings::default()).unwrap();
+    let mut now = 0.0;
+    for _ in 0..200 {
+        let wanted = crest.next_window().min_samples.max(8);
+        let light = Window { limit_hits: 1, refused: 1, ..window_at(now, 10.0 * MS as f64, 0.1, wanted) };
+        now = light.closed.nanos() as f64;
+        let decision = crest.update(&light);
+        assert_ne!(decision.reason, Reason::Probing);
+    }
+    assert!(crest.limit() >= 3, "{crest:?}");
 }
 
 #[test]

@@ -17,7 +17,9 @@ const PARTS: [(Part, &str); 11] = [
     (Part::LongSteps, "longer steps where much more is wanted"),
     (Part::EarlyStop, "stopping an obvious overshoot early"),
     (Part::Overloads, "halving when most answers are late"),
-    (Part::LightLoad, "the knee from the latency at light load"),
+    (Part::FirstStep, "a first step as long as what is wanted asks for"),
+    (Part::Lately, "dipping along where the limit was felt lately"),
+    (Part::Slower, "dipping more often while slower than usual"),
     (Part::Pauses, "recognising pauses"),
 ];
 
