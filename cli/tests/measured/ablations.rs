@@ -7,7 +7,7 @@ use goodput::algorithms::Part;
 use super::{Measured, check};
 
 /// All parts, and what they do.
-const PARTS: [(Part, &str); 11] = [
+const PARTS: [(Part, &str); 13] = [
     (Part::Dips, "dips that measure the baseline"),
     (Part::SecondDip, "believing a higher dip only when a second one agrees"),
     (Part::Checks, "checking a sudden rise by an experiment"),
