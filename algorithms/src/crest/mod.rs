@@ -86,8 +86,8 @@ pub struct Crest {
     /// Times in a row that the limit grew.
     grown: usize,
     last_run: Seen,
-    alarms: u32,
-    alarm_ns: f64,
+    /// The last look saw a sudden rise of latency.
+    alarmed: bool,
     above: Seen,
     above_limit: f64,
     cuts: Cuts,
@@ -161,8 +161,7 @@ impl Crest {
             bracket: Bracket::NEW,
             grown: 0,
             last_run: Seen::default(),
-            alarms: 0,
-            alarm_ns: 0.0,
+            alarmed: false,
             above: Seen::default(),
             above_limit: initial,
             cuts: Cuts::NONE,

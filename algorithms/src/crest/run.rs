@@ -35,10 +35,6 @@ const AGAIN: f64 = 1.5;
 /// A queue that surely exceeds its headroom by this share of all in flight was not made by a small error of the limit:
 /// something has changed.
 const SURPRISE: f64 = 0.15;
-/// Two looks at a changed service that differ by no more than this (in logarithm): the change is over.
-const STEADY_AGAIN: f64 = 0.1;
-/// How many looks to wait for that.
-const PATIENCE: u32 = 4;
 /// A limiter by which fewer requests than this are being worked on is probably one of many: an experiment of its own, and
 /// a dip that reads higher, would show what the others do.
 pub(super) const ALONE: f64 = 3.0;
@@ -92,11 +88,11 @@ impl Crest {
         if changed && working >= ALONE && self.without != Some(Part::Checks) {
             return self.look_again(look, queue - room);
         }
-        if changed && self.alarms == 0 {
+        if changed && !self.alarmed {
             // The next dip tells, in which the others take part.
             self.begin_dips_anew();
         }
-        self.alarms = u32::from(changed);
+        self.alarmed = changed;
         self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
         if look.saturated {
             self.knee = working;
@@ -140,7 +136,7 @@ impl Crest {
     fn give_way(&mut self, look: &Look) -> Reason {
         self.round_ns = look.latency_ns;
         self.grown = 0;
-        self.alarms = 0;
+        self.alarmed = false;
         self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
         let working = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
         let half = OVERLOAD_LEAVES * look.peak.min(self.limit);
@@ -180,18 +176,13 @@ impl Crest {
         self.accept(look.in_flight, AGAIN)
     }
 
-    /// What was seen while latency was still moving must not be compared: wait until two looks agree, then check.
+    /// What was seen while latency was still moving must not be compared: look once more, then check.
     fn look_again(&mut self, look: &Look, excess: f64) -> Reason {
-        let noise = error_of_ratio(FREE * self.baseline.spread, look.samples, look.samples);
-        let agrees =
-            self.alarms > 0 && libm::log(look.latency_ns / self.alarm_ns).abs() < STEADY_AGAIN.max(noise);
-        self.alarms += 1;
-        self.alarm_ns = look.latency_ns;
-        if !agrees && self.alarms < PATIENCE {
+        self.alarmed = !self.alarmed;
+        if self.alarmed {
             self.open_after(0.0, self.least_samples());
             return Reason::Holding;
         }
-        self.alarms = 0;
         let lower = (look.peak.min(self.limit) - excess).min(BELOW_KNEE * self.limit);
         self.begin_check(look, lower.max(LEAST_LEFT * self.limit))
     }
