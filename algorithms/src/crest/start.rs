@@ -16,6 +16,10 @@ pub(super) const LEAST_FIRST_SAMPLES: u64 = 2;
 /// more than its share, hardly move.
 const FIRST_STEP: f64 = 0.75;
 const LONGEST_FIRST_STEP: f64 = 16.0;
+/// A limit of which nearly all is in flight though nobody is refused: demand waits at the door, and nobody says how much.
+const FULL: f64 = 0.875;
+/// So much is taken to be wanted then, for each in flight.
+const HIDDEN: f64 = 8.0;
 /// Elasticity of latency from which it follows concurrency. Beyond the knee of a queue it is 1, below it 0; a little
 /// below the middle, because one step too far costs two rounds and is undone at once.
 const FOLLOWS: f64 = 0.35;
@@ -91,7 +95,9 @@ impl Crest {
         self.knee = look.in_flight;
         self.mode = Mode::Climb;
         if look.saturated && self.without != Some(Part::FirstStep) {
-            let step = libm::pow(look.wanted / look.in_flight, FIRST_STEP);
+            let waits = look.wanted <= look.in_flight && look.in_flight > FULL * self.limit;
+            let wanted_for_each = if waits { HIDDEN } else { look.wanted / look.in_flight };
+            let step = libm::pow(wanted_for_each, FIRST_STEP);
             self.set_limit(self.limit * step.min(LONGEST_FIRST_STEP));
         }
         self.open_after(1.0, self.least_samples());

@@ -63,8 +63,19 @@ fn the_first_step_leads_near_what_is_wanted_and_hardly_moves_one_of_many() {
         crest.limit()
     };
     // To the power of three quarters, and sixteen times at most.
-    assert_eq!([1.0, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| step(wanted, None)), [1, 1, 8, 15, 16]);
+    assert_eq!([1.5, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| step(wanted, None)), [1, 1, 8, 15, 16]);
     assert_eq!(step(1_000.0, Some(Part::FirstStep)), 1);
+}
+
+#[test]
+fn where_demand_waits_at_the_door_the_first_step_leads_to_four() {
+    let limit = |in_flight| {
+        let mut crest = Crest::new(CrestSettings::default()).unwrap();
+        crest.first_look(&Look { in_flight, wanted: in_flight, ..dip(10.0) });
+        crest.limit()
+    };
+    // Nobody was refused. Without a queue, one in eight of the time would pass until the next comes.
+    assert_eq!([0.5, 0.87, 0.88, 1.0].map(limit), [1, 1, 4, 4]);
 }
 
 #[test]
