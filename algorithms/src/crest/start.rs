@@ -13,9 +13,9 @@ use super::{
 pub(super) const LEAST_FIRST_SAMPLES: u64 = 2;
 /// The first step, before any latency can be compared, leads this part of the way (in logarithm) to what is wanted: a
 /// lone limiter comes near the knee of a service of any size, and many that share a small one, each of which wants little
-/// more than its share, hardly move.
+/// more than its share, hardly move. It leads no higher than this, and nowhere from a first limit that somebody knew.
 const FIRST_STEP: f64 = 0.75;
-const LONGEST_FIRST_STEP: f64 = 16.0;
+const FIRST_STEP_TO: f64 = 16.0;
 /// A limit of which nearly all is in flight though nobody is refused: demand waits at the door, and nobody says how much.
 const FULL: f64 = 0.875;
 /// So much is taken to be wanted then, for each in flight.
@@ -97,8 +97,8 @@ impl Crest {
         if look.saturated && self.without != Some(Part::FirstStep) {
             let waits = look.wanted <= look.in_flight && look.in_flight > FULL * self.limit;
             let wanted_for_each = if waits { HIDDEN } else { look.wanted / look.in_flight };
-            let step = libm::pow(wanted_for_each, FIRST_STEP);
-            self.set_limit(self.limit * step.min(LONGEST_FIRST_STEP));
+            let higher = self.limit * libm::pow(wanted_for_each, FIRST_STEP);
+            self.set_limit(higher.min(FIRST_STEP_TO).max(self.limit));
         }
         self.open_after(1.0, self.least_samples());
         Reason::Starting

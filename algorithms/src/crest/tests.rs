@@ -57,14 +57,16 @@ fn when_most_answers_are_lost_at_least_half_of_the_limit_goes() {
 
 #[test]
 fn the_first_step_leads_near_what_is_wanted_and_hardly_moves_one_of_many() {
-    let step = |wanted: f64, without| {
-        let mut crest = Crest::new(CrestSettings { without, ..CrestSettings::default() }).unwrap();
+    let from = |initial, wanted: f64, without| {
+        let mut crest = Crest::new(CrestSettings { initial, without, ..CrestSettings::default() }).unwrap();
         crest.first_look(&Look { in_flight: 1.0, wanted, ..dip(10.0) });
         crest.limit()
     };
-    // To the power of three quarters, and sixteen times at most.
-    assert_eq!([1.5, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| step(wanted, None)), [1, 1, 8, 15, 16]);
-    assert_eq!(step(1_000.0, Some(Part::FirstStep)), 1);
+    // To the power of three quarters, and to sixteen at most.
+    assert_eq!([1.5, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| from(1, wanted, None)), [1, 1, 8, 15, 16]);
+    assert_eq!(from(1, 1_000.0, Some(Part::FirstStep)), 1);
+    // Who says where to begin is believed.
+    assert_eq!(from(50, 1_000.0, None), 50);
 }
 
 #[test]
