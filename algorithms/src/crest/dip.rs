@@ -26,7 +26,7 @@ const USUAL_DIPS: f64 = 16.0;
 pub(super) const LATELY: u32 = 6;
 /// but not where fewer than this share of the knee are in flight: there is no queue of its own to lower, and a dip would
 /// only refuse.
-const LIGHT: f64 = 0.5;
+const WORTH_A_DIP: f64 = 0.5;
 /// Instants of rare dips are not to come sooner than a quarter of the interval.
 const RARE: f64 = 16.0;
 /// Samples of a dip per unit of spread, up to a spread of 4,
@@ -51,7 +51,7 @@ impl Crest {
         self.dip_was_due = true;
         let lately = if self.without == Some(Part::Lately) { 1 } else { LATELY };
         let felt = self.unfelt_looks < lately && self.without != Some(Part::Dips);
-        let light = self.last_run.in_flight < LIGHT * self.knee.max(1.0);
+        let light = self.last_run.in_flight < WORTH_A_DIP * self.knee.max(1.0);
         if !felt || light || self.limit < 2.0 {
             if felt {
                 self.take_last_look_for_dip();
@@ -111,6 +111,7 @@ impl Crest {
         if reads_lower && fell < -PERHAPS * chance {
             self.schedule_dip(SOON);
         } else {
+            self.learn_usual();
             let rarest = if self.is_slower_than_usual() { REGULAR / 2.0 } else { REGULAR };
             self.dip_rounds = (2.0 * self.dip_rounds).min(rarest);
             self.schedule_dip(self.dip_rounds);
@@ -145,12 +146,15 @@ impl Crest {
         latency_ns.min(self.last_dip.latency_ns.max(known))
     }
 
-    /// Whether the service is slower than it was for long.
-    pub(super) fn is_slower_than_usual(&mut self) -> bool {
+    /// What is usual follows the baseline, down at once and up slowly.
+    pub(super) fn learn_usual(&mut self) {
         let known_ns = self.baseline.latency_ns;
         let moved_ns = self.usual_ns * libm::pow(known_ns / self.usual_ns, 1.0 / USUAL_DIPS);
         self.usual_ns = known_ns.min(moved_ns);
-        known_ns > SLOWER * self.usual_ns && self.without != Some(Part::Slower)
+    }
+
+    pub(super) fn is_slower_than_usual(&self) -> bool {
+        self.baseline.latency_ns > SLOWER * self.usual_ns && self.without != Some(Part::Slower)
     }
 
     /// Dips often until the baseline is trusted.

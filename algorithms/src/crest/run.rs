@@ -93,7 +93,7 @@ impl Crest {
             self.begin_dips_anew();
         }
         self.alarmed = changed;
-        self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
+        self.count_unfelt(look);
         if look.saturated {
             self.knee = working;
         }
@@ -137,12 +137,16 @@ impl Crest {
         self.round_ns = look.latency_ns;
         self.grown = 0;
         self.alarmed = false;
-        self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
+        self.count_unfelt(look);
         let working = look.in_flight * (self.baseline.latency_ns / look.latency_ns).min(1.0);
         let half = OVERLOAD_LEAVES * look.peak.min(self.limit);
         self.set_limit(half.min(working + self.role.headroom(working)));
         self.open_after(1.0, self.least_samples());
         Reason::Overload
+    }
+
+    fn count_unfelt(&mut self, look: &Look) {
+        self.unfelt_looks = if look.saturated { 0 } else { self.unfelt_looks.saturating_add(1) };
     }
 
     /// Latency surely below the baseline, and latency at light load, are measurements of the baseline for free. The

@@ -17,7 +17,7 @@ pub(super) const LEAST_FIRST_SAMPLES: u64 = 2;
 const FIRST_STEP: f64 = 0.75;
 const FIRST_STEP_TO: f64 = 16.0;
 /// A limit of which nearly all is in flight though nobody is refused: demand waits at the door, and nobody says how much.
-const FULL: f64 = 0.875;
+const ALWAYS_TAKEN: f64 = 0.875;
 /// So much is taken to be wanted then, for each in flight.
 const HIDDEN: f64 = 8.0;
 /// Elasticity of latency from which it follows concurrency. Beyond the knee of a queue it is 1, below it 0; a little
@@ -88,20 +88,24 @@ impl Bracket {
 }
 
 impl Crest {
-    /// The first answers are the short ones: they only tell how long a round is.
+    /// The first answers are the short ones: they only tell how long a round is, and how much is wanted.
     pub(super) fn first_look(&mut self, look: &Look) -> Reason {
         self.round_ns = look.latency_ns;
         self.baseline.set(look.latency_ns, 1.0);
         self.knee = look.in_flight;
         self.mode = Mode::Climb;
         if look.saturated && self.without != Some(Part::FirstStep) {
-            let waits = look.wanted <= look.in_flight && look.in_flight > FULL * self.limit;
-            let wanted_for_each = if waits { HIDDEN } else { look.wanted / look.in_flight };
-            let higher = self.limit * libm::pow(wanted_for_each, FIRST_STEP);
-            self.set_limit(higher.min(FIRST_STEP_TO).max(self.limit));
+            self.take_first_step(look);
         }
         self.open_after(1.0, self.least_samples());
         Reason::Starting
+    }
+
+    fn take_first_step(&mut self, look: &Look) {
+        let waits = look.wanted <= look.in_flight && look.in_flight > ALWAYS_TAKEN * self.limit;
+        let wanted_for_each = if waits { HIDDEN } else { look.wanted / look.in_flight };
+        let higher = self.limit * libm::pow(wanted_for_each, FIRST_STEP);
+        self.set_limit(higher.min(FIRST_STEP_TO).max(self.limit));
     }
 
     /// Has latency followed concurrency up to here?
