@@ -62,6 +62,8 @@ const LONG_LOOK: u64 = 128;
 /// - A service that becomes slower by less than half is taken for a queue, and loses a quarter of its limit or somewhat
 ///   more, until two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
+/// - After a cold start some of what a calm service could have served is refused, until the limit has grown past it: resume
+///   a saved state, or say `initial`.
 /// - Bursts beyond the knee are refused, also where a service would have worked them off before their deadlines.
 /// - A service that answers fewer than 8 requests in a long while teaches nothing, and its limit stays.
 #[derive(Clone, Debug)]
@@ -96,7 +98,7 @@ pub struct Crest {
     next_dip: Instant,
     dip_rounds: f64,
     last_dip: Seen,
-    /// What the baseline has been for some time, ns.
+    /// What the baseline has been for some time, ns; zero before the first run.
     usual_ns: f64,
     /// A dip was due since the last look in the run.
     dip_was_due: bool,
