@@ -9,7 +9,7 @@ use super::{
 use crate::Reason;
 
 /// Cuts that together lowered concurrency by this (in logarithm) must have lowered latency, if it was a queue.
-const ENOUGH: f64 = 0.25;
+const ENOUGH: f64 = 0.15;
 /// Standard errors by which latency surely has not fallen as a queue does.
 const SURELY: f64 = 1.5;
 /// Standard errors by which latency has risen meanwhile: then the cuts before say nothing.

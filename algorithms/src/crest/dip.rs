@@ -12,6 +12,8 @@ use super::{
 /// A dip goes down to this share of the knee: queue-free if the knee is at most a quarter too high, and cheap. If the
 /// knee is higher still, the dip reads lower than the baseline, the knee comes down with it, and the next dip is lower.
 pub(super) const BELOW_KNEE: f64 = 0.8;
+/// So far down goes one that follows a change which nothing but a dip can tell: what queues there still cannot be missed.
+const DEEP: f64 = 0.5;
 /// Rounds between dips,
 const REGULAR: f64 = 64.0;
 /// and where the baseline is not to be trusted yet: after a start, and after a dip that read lower.
@@ -27,7 +29,7 @@ pub(super) const LATELY: u32 = 6;
 /// but not where fewer than this share of the knee are in flight: there is no queue of its own to lower, and a dip would
 /// only refuse.
 const WORTH_A_DIP: f64 = 0.5;
-/// Instants of rare dips are not to come sooner than a quarter of the interval.
+/// Instants of rare dips, and of deep ones, are not to come sooner than a quarter of the interval.
 const RARE: f64 = 16.0;
 /// Samples of a dip per unit of spread, up to a spread of 4,
 const SAMPLES: f64 = 24.0;
@@ -61,7 +63,8 @@ impl Crest {
         }
         self.returns_to = self.limit;
         self.mode = Mode::Dip;
-        self.set_limit(libm::floor(BELOW_KNEE * self.knee).min(self.limit));
+        let part = if core::mem::take(&mut self.dips_deep) { DEEP } else { BELOW_KNEE };
+        self.set_limit(libm::floor(part * self.knee).min(self.limit));
         let wide = (SAMPLES * self.baseline.spread.min(WIDEST)).min(ROUNDS * self.limit);
         let samples = LEAST_SAMPLES.min(2.0 * self.limit).max(LEAST).max(wide);
         self.open_after(1.0, samples);
@@ -163,6 +166,12 @@ impl Crest {
         self.schedule_dip(SOON);
     }
 
+    /// A deep dip is next, when what brought it is over.
+    pub(super) fn begin_deep_dip(&mut self) {
+        self.dips_deep = true;
+        self.begin_dips_anew();
+    }
+
     /// Limiters that protect one service see the same latency, so an instant that is a multiple of a power of two
     /// of nanoseconds is one at which all of them dip, unasked, and see the service without each other's queue.
     fn schedule_dip(&mut self, rounds: f64) {
@@ -174,7 +183,7 @@ impl Crest {
             at.map_or(Instant::FAR_FUTURE, Instant::from_nanos)
         };
         let mut at = next(interval(rounds));
-        if rounds > RARE
+        if (rounds > RARE || self.dips_deep)
             && let Some(interval) = interval(rounds)
             && at.nanos_since(now) < interval / 4
         {

@@ -35,6 +35,10 @@ const AGAIN: f64 = 1.5;
 /// A queue that surely exceeds its headroom by this share of all in flight was not made by a small error of the limit:
 /// something has changed.
 const SURPRISE: f64 = 0.15;
+/// Throughput that rises by so many standard errors more than what is in flight,
+const FASTER: f64 = 4.0;
+/// and by at least this (in logarithm), was not raised by chance.
+const LEAST_RISE: f64 = 0.1;
 /// A limiter by which fewer requests than this are being worked on is probably one of many: an experiment of its own, and
 /// a dip that reads higher, would show what the others do.
 pub(super) const ALONE: f64 = 3.0;
@@ -80,12 +84,17 @@ impl Crest {
             return self.undecided(1.4 * look.samples);
         }
         self.round_ns = look.latency_ns;
+        if self.answers_came_faster(look) {
+            self.begin_deep_dip();
+        }
         self.last_run = look.seen();
         if !look.overloaded {
             self.learn_in_passing(look, full);
         }
         let changed = look.saturated && self.limit >= 2.0 && queue - doubt > room + SURPRISE * in_flight;
-        if changed && working >= ALONE && self.without != Some(Part::Checks) {
+        // By a baseline that is too low now, fewer seem to be worked on.
+        let alone = self.knee.max(working) >= ALONE;
+        if changed && alone && self.without != Some(Part::Checks) {
             return self.look_again(look, queue - room);
         }
         if changed && !self.alarmed {
@@ -162,6 +171,21 @@ impl Crest {
             self.baseline.learn_spread(look.spread, look.samples / (look.samples + 4.0 * full));
             self.baseline.add(look.latency_ns, look.samples, full);
         }
+    }
+
+    /// Whether more answers came than before, by more than chance, though no more were asked for. Where a delay ends that
+    /// held no worker, those that it held back come along with those that it no longer does, once. From then on the same
+    /// number queues for the workers instead, and takes as long: only a dip can tell.
+    fn answers_came_faster(&self, look: &Look) -> bool {
+        let before = self.last_run;
+        if before.samples == 0.0 || !look.saturated || self.without == Some(Part::Faster) {
+            return false;
+        }
+        let more_in_flight = libm::log(look.in_flight / before.in_flight);
+        let throughput_rise = more_in_flight - libm::log(look.latency_ns / before.latency_ns);
+        let rise = throughput_rise - more_in_flight.max(0.0);
+        let error = error_of_ratio(FREE * self.baseline.spread, look.samples, before.samples);
+        rise > (FASTER * error).max(LEAST_RISE)
     }
 
     /// Growing asks for demand. Where there may be many limiters, they grow together, right after a dip, so that each sees

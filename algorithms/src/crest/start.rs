@@ -15,7 +15,7 @@ pub(super) const LEAST_FIRST_SAMPLES: u64 = 2;
 /// lone limiter comes near the knee of a service of any size, and many that share a small one, each of which wants little
 /// more than its share, hardly move. It leads no higher than this, and nowhere from a first limit that somebody knew.
 const FIRST_STEP: f64 = 0.75;
-const FIRST_STEP_TO: f64 = 16.0;
+const FIRST_STEP_TO: f64 = 32.0;
 /// A limit of which nearly all is in flight though nobody is refused: demand waits at the door, and nobody says how much.
 const ALWAYS_TAKEN: f64 = 0.875;
 /// So much is taken to be wanted then, for each in flight.
@@ -149,9 +149,7 @@ impl Crest {
             }
             self.baseline.spread = look.spread.max(FIRST_SPREAD);
             self.baseline.set(look.latency_ns, look.samples);
-            // It rests on few answers, and there is nothing to compare with: one size shorter.
-            let far = self.is_half_way(LONGEST_STEP, look);
-            return self.accept(look.in_flight, if far { LONG_STEP } else { STEP });
+            return self.accept(look.in_flight, self.step_from(look, false));
         }
         if look.overloaded {
             return self.stop_climb(look);
@@ -172,14 +170,7 @@ impl Crest {
             let pooled = (self.baseline.latency_ns * known + look.latency_ns * look.samples) / all;
             self.baseline.set(pooled, all);
             let flat = risen + SURELY * error < FLAT;
-            let step = if self.is_half_way(LONGEST_STEP, look) {
-                LONGEST_STEP
-            } else if flat || self.is_half_way(LONG_STEP, look) {
-                LONG_STEP
-            } else {
-                STEP
-            };
-            self.accept(look.in_flight, step)
+            self.accept(look.in_flight, self.step_from(look, flat))
         } else if risen - STOP * error > threshold || enough {
             if !self.bracket.doubted && look.samples < TRUSTED {
                 self.bracket.doubted = true;
@@ -193,9 +184,17 @@ impl Crest {
         }
     }
 
-    /// Whether so long a step leads at most half of the way to what is wanted.
-    fn is_half_way(&self, step: f64, look: &Look) -> bool {
-        step * step * look.in_flight <= look.wanted && self.without != Some(Part::LongSteps)
+    /// The next step, which leads at most half of the way to what is wanted unless latency is surely flat.
+    fn step_from(&self, look: &Look, flat: bool) -> f64 {
+        let leads_half_way =
+            |step: f64| step * step * look.in_flight <= look.wanted && self.without != Some(Part::LongSteps);
+        if leads_half_way(LONGEST_STEP) {
+            LONGEST_STEP
+        } else if flat || leads_half_way(LONG_STEP) {
+            LONG_STEP
+        } else {
+            STEP
+        }
     }
 
     /// Nothing is to be found above a limit that nobody reaches: light load measures the baseline for free, and the

@@ -62,8 +62,8 @@ fn the_first_step_leads_near_what_is_wanted_and_hardly_moves_one_of_many() {
         crest.first_look(&Look { in_flight: 1.0, wanted, ..dip(10.0) });
         crest.limit()
     };
-    // To the power of three quarters, and to sixteen at most.
-    assert_eq!([1.5, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| from(1, wanted, None)), [1, 1, 8, 15, 16]);
+    // To the power of three quarters, and to thirty-two at most.
+    assert_eq!([1.5, 2.0, 16.0, 40.0, 1_000.0].map(|wanted| from(1, wanted, None)), [1, 1, 8, 15, 32]);
     assert_eq!(from(1, 1_000.0, Some(Part::FirstStep)), 1);
     // Who says where to begin is believed.
     assert_eq!(from(50, 1_000.0, None), 50);
@@ -178,6 +178,49 @@ fn a_service_that_became_faster_is_dipped_into_soon() {
     crest.update(&window_at(0.0, 10.0 * MS as f64, 10.0, 64));
     // Eight rounds of 10 ms, rounded up to a power of two: 2²⁷ ns.
     assert_eq!(crest.next_dip, Instant::from_nanos(1 << 27));
+}
+
+#[test]
+fn answers_that_came_faster_for_once_bring_a_deep_dip() {
+    // Twelve in flight took 12 ms, and for one look so many. Then they do again.
+    let crest = |latency_ms: f64, without| {
+        let mut crest = known(10.0, 512.0);
+        (crest.mode, crest.round_ns, crest.without) = (Mode::Run, 12.0 * MS as f64, without);
+        crest.next_dip = Instant::FAR_FUTURE;
+        crest.last_run = Seen { latency_ns: 12.0 * MS as f64, in_flight: 12.0, samples: 512.0 };
+        crest.update(&window_at(0.0, latency_ms * MS as f64, 12.0, 512));
+        crest
+    };
+    // Four standard errors are 4 √(1.5 · 2 / 512), or 31 %: by chance once in ten thousand looks.
+    assert_eq!(crest(9.0, None).next_dip, Instant::FAR_FUTURE);
+    assert_eq!(crest(8.7, Some(Part::Faster)).next_dip, Instant::FAR_FUTURE);
+    let mut crest = crest(8.7, None);
+    assert!(crest.next_dip < Instant::from_nanos(1 << 31));
+    let mut dips_to = || {
+        crest.set_limit(20.0);
+        crest.begin_dip().unwrap();
+        crest.limit() as f64 / crest.knee
+    };
+    assert_eq!(dips_to(), 6.0 / 12.0);
+    assert_eq!(dips_to(), 9.0 / 12.0);
+}
+
+#[test]
+fn a_small_service_that_becomes_much_slower_is_checked_though_hardly_anything_seems_to_be_worked_on() {
+    let mode = |knee| {
+        let mut crest = known(10.0, 64.0);
+        (crest.mode, crest.knee) = (Mode::Run, knee);
+        crest.set_limit(9.0);
+        crest.next_dip = Instant::FAR_FUTURE;
+        // By the baseline, 9 · 10 / 40 requests are worked on.
+        for second in 0..2 {
+            crest.update(&window_at(f64::from(second) * 1e9, 40.0 * MS as f64, 9.0, 64));
+        }
+        crest.mode
+    };
+    assert_eq!(mode(5.0), Mode::Check);
+    // One of many does not check, but dips soon.
+    assert_eq!(mode(2.0), Mode::Dip);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use goodput::algorithms::Part;
 use super::{Measured, check};
 
 /// All parts, and what they do.
-const PARTS: [(Part, &str); 13] = [
+const PARTS: [(Part, &str); 14] = [
     (Part::Dips, "dips that measure the baseline"),
     (Part::SecondDip, "believing a higher dip only when a second one agrees"),
     (Part::Checks, "checking a sudden rise by an experiment"),
@@ -20,6 +20,7 @@ const PARTS: [(Part, &str); 13] = [
     (Part::FirstStep, "a first step as long as what is wanted asks for"),
     (Part::Lately, "dipping along where the limit was felt lately"),
     (Part::Slower, "dipping more often while slower than usual"),
+    (Part::Faster, "a deep dip after answers came faster"),
     (Part::Pauses, "recognising pauses"),
 ];
 
