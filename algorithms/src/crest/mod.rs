@@ -59,8 +59,8 @@ const LONG_LOOK: u64 = 128;
 ///   its speed under them, this lasts.
 /// - A single worker behind one limiter idles now and then, for it looks like a part of a larger service, unless it is
 ///   told its [`Role`].
-/// - A service that becomes slower by less than half is taken for a queue, and loses a quarter of its limit or somewhat
-///   more, until two dips have said otherwise.
+/// - A service that becomes slower by less than half is taken for a queue, and loses a third of its limit or so, until
+///   two dips have said otherwise.
 /// - A service whose latency rises smoothly from the first request on (no knee) is held below its best throughput.
 /// - After a cold start some of what a calm service could have served is refused, until the limit has grown past it: resume
 ///   a saved state, or say `initial`.
