@@ -182,7 +182,7 @@ fn a_service_that_became_faster_is_dipped_into_soon() {
 
 #[test]
 fn answers_that_came_faster_for_once_bring_a_deep_dip() {
-    // Twelve in flight took 12 ms, and for one look so many. Then they do again.
+    // Twelve in flight took 12 ms, and in one look less.
     let crest = |latency_ms: f64, without| {
         let mut crest = known(10.0, 512.0);
         (crest.mode, crest.round_ns, crest.without) = (Mode::Run, 12.0 * MS as f64, without);
