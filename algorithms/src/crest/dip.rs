@@ -51,6 +51,7 @@ impl Crest {
     /// Cuts the limit, if it is felt at all.
     pub(super) fn begin_dip(&mut self) -> Option<Reason> {
         self.dip_was_due = true;
+        let deep = core::mem::take(&mut self.next_dip_is_deep);
         let lately = if self.without == Some(Part::Lately) { 1 } else { LATELY };
         let felt = self.unfelt_looks < lately && self.without != Some(Part::Dips);
         let light = self.last_run.in_flight < WORTH_A_DIP * self.knee.max(1.0);
@@ -63,7 +64,7 @@ impl Crest {
         }
         self.returns_to = self.limit;
         self.mode = Mode::Dip;
-        let part = if core::mem::take(&mut self.dips_deep) { DEEP } else { BELOW_KNEE };
+        let part = if deep { DEEP } else { BELOW_KNEE };
         self.set_limit(libm::floor(part * self.knee).min(self.limit));
         let wide = (SAMPLES * self.baseline.spread.min(WIDEST)).min(ROUNDS * self.limit);
         let samples = LEAST_SAMPLES.min(2.0 * self.limit).max(LEAST).max(wide);
@@ -166,9 +167,9 @@ impl Crest {
         self.schedule_dip(SOON);
     }
 
-    /// A deep dip is next, when what brought it is over.
-    pub(super) fn begin_deep_dip(&mut self) {
-        self.dips_deep = true;
+    /// The next dip is to come soon, but not before what asks for it is over, and to be deep.
+    pub(super) fn plan_deep_dip(&mut self) {
+        self.next_dip_is_deep = true;
         self.begin_dips_anew();
     }
 
@@ -183,7 +184,7 @@ impl Crest {
             at.map_or(Instant::FAR_FUTURE, Instant::from_nanos)
         };
         let mut at = next(interval(rounds));
-        if (rounds > RARE || self.dips_deep)
+        if (rounds > RARE || self.next_dip_is_deep)
             && let Some(interval) = interval(rounds)
             && at.nanos_since(now) < interval / 4
         {

@@ -97,8 +97,7 @@ pub struct Crest {
     returns_to: f64,
     next_dip: Instant,
     dip_rounds: f64,
-    /// The next dip is a deep one.
-    dips_deep: bool,
+    next_dip_is_deep: bool,
     last_dip: Seen,
     /// What the baseline has been for some time, ns; zero before the first run.
     usual_ns: f64,
@@ -172,7 +171,7 @@ impl Crest {
             returns_to: initial,
             next_dip: Instant::FAR_FUTURE,
             dip_rounds: 0.0,
-            dips_deep: false,
+            next_dip_is_deep: false,
             last_dip: Seen::default(),
             usual_ns: 0.0,
             dip_was_due: false,

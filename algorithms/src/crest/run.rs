@@ -85,7 +85,7 @@ impl Crest {
         }
         self.round_ns = look.latency_ns;
         if self.answers_came_faster(look) {
-            self.begin_deep_dip();
+            self.plan_deep_dip();
         }
         self.last_run = look.seen();
         if !look.overloaded {

@@ -206,6 +206,19 @@ fn answers_that_came_faster_for_once_bring_a_deep_dip() {
 }
 
 #[test]
+fn a_deep_dip_that_comes_at_light_load_is_not_made_up_for() {
+    let mut crest = known(10.0, 64.0);
+    (crest.mode, crest.round_ns) = (Mode::Run, 10.0 * MS as f64);
+    crest.plan_deep_dip();
+    // Nobody has felt the limit for long.
+    assert!(crest.begin_dip().is_none());
+    crest.unfelt_looks = 0;
+    crest.last_run = Seen { in_flight: 12.0, ..dip(10.0).seen() };
+    crest.begin_dip().unwrap();
+    assert_eq!(crest.limit() as f64, 0.8 * crest.knee);
+}
+
+#[test]
 fn a_small_service_that_becomes_much_slower_is_checked_though_hardly_anything_seems_to_be_worked_on() {
     let mode = |knee| {
         let mut crest = known(10.0, 64.0);
