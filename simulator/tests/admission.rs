@@ -90,11 +90,15 @@ mod by_criticality {
 mod against_load {
     use super::*;
 
-    fn goodput(load: f64, limits: &Limits) -> f64 {
+    fn at(load: f64) -> Scenario {
         let mut scenario = scenario("../plots/goodput_against_load.toml");
         let now = scenario.segments()[0].load().unwrap();
         scenario.clients[0].open.as_mut().unwrap().per_second *= load / now;
-        play(&scenario, limits, &[]).summary.goodput_per_second()
+        scenario
+    }
+
+    fn goodput(load: f64, limits: &Limits) -> f64 {
+        play(&at(load), limits, &[]).summary.goodput_per_second()
     }
 
     #[test]
@@ -103,6 +107,22 @@ mod against_load {
         let best = |limits: &Limits| LOADS.iter().map(|&load| goodput(load, limits)).fold(0.0, f64::max);
         assert!(goodput(3.0, &crest()) >= 0.95 * best(&crest()));
         assert!(goodput(3.0, &Limits::None) < 0.1 * best(&Limits::None));
+    }
+
+    /// Between its third and its fifteenth second, with twenty seeds.
+    #[test]
+    fn a_service_with_little_to_do_is_refused_next_to_nothing_once_it_has_started() {
+        let measure = Measure { cuts: vec![seconds(3)], ..Measure::default() };
+        for load in [0.05, 0.1, 0.2, 0.3, 0.4, 0.5] {
+            let scenario = at(load);
+            let parts = (0..20).map(|seed| run(&scenario, &crest(), seed, &measure).unwrap().summary.parts);
+            let counts = parts.fold(Counts::default(), |mut all, parts| {
+                all.add(&parts[1].counts);
+                all
+            });
+            let refused = share(counts.refused.total(), counts.offered);
+            assert!(refused < 0.01, "{refused} at a load of {load}");
+        }
     }
 }
 

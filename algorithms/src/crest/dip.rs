@@ -6,7 +6,7 @@ use super::{
     Crest, LEAST_SAMPLES, Mode, Part,
     baseline::{FREE, QUEUED, error_of_ratio},
     look::{Look, Seen},
-    run::ALONE,
+    run::{ALONE, LIGHT},
 };
 
 /// A dip goes down to this share of the knee: queue-free if the knee is at most a quarter too high, and cheap. If the
@@ -24,11 +24,10 @@ const SLOWER: f64 = 1.5;
 /// What has been so for about as many dips is usual.
 const USUAL_DIPS: f64 = 16.0;
 /// A limiter dips if it has felt its limit in one of so many looks: demand comes and goes, and where others queue, all have
-/// to dip,
+/// to dip.
 pub(super) const LATELY: u32 = 6;
-/// but not where fewer than this share of the knee are in flight: there is no queue of its own to lower, and a dip would
-/// only refuse.
-const WORTH_A_DIP: f64 = 0.5;
+/// More that is wanted counts at once, less only when it was so in about so many looks.
+const LESS_WANTED: f64 = 8.0;
 /// Instants of rare dips, and of deep ones, are not to come sooner than a quarter of the interval.
 const RARE: f64 = 16.0;
 /// Samples of a dip per unit of spread, up to a spread of 4,
@@ -48,13 +47,18 @@ const AGREED: f64 = 2.0;
 const STILL_QUEUE: f64 = 0.75;
 
 impl Crest {
+    pub(super) fn note_what_is_wanted(&mut self, look: &Look) {
+        self.wanted = look.wanted.max(self.wanted + (look.wanted - self.wanted) / LESS_WANTED);
+    }
+
     /// Cuts the limit, if it is felt at all.
     pub(super) fn begin_dip(&mut self) -> Option<Reason> {
         self.dip_was_due = true;
         let deep = core::mem::take(&mut self.next_dip_is_deep);
         let lately = if self.without == Some(Part::Lately) { 1 } else { LATELY };
         let felt = self.unfelt_looks < lately && self.without != Some(Part::Dips);
-        let light = self.last_run.in_flight < WORTH_A_DIP * self.knee.max(1.0);
+        // It is felt at light load, too, where some come at once. There is no queue to lower, and a dip would only refuse.
+        let light = self.wanted < LIGHT * self.limit;
         if !felt || light || self.limit < 2.0 {
             if felt {
                 self.take_last_look_for_dip();

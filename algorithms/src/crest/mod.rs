@@ -88,6 +88,8 @@ pub struct Crest {
     /// Times in a row that the limit grew.
     grown: usize,
     last_run: Seen,
+    /// How many would lately have been in flight if none had been refused.
+    wanted: f64,
     /// The last look saw a sudden rise of latency.
     alarmed: bool,
     above: Seen,
@@ -164,6 +166,7 @@ impl Crest {
             bracket: Bracket::NEW,
             grown: 0,
             last_run: Seen::default(),
+            wanted: 0.0,
             alarmed: false,
             above: Seen::default(),
             above_limit: initial,
@@ -205,6 +208,7 @@ impl Crest {
         }
         let Some(look) = self.look(window) else { return (Reason::Undecided, None) };
         self.skipped = false;
+        self.note_what_is_wanted(&look);
         let reason = match self.mode {
             Mode::FirstLook => self.first_look(&look),
             Mode::Climb => self.climb(&look),

@@ -27,7 +27,7 @@ const GROWTH: [f64; 3] = [0.5, 0.75, 1.125];
 /// but by no more than half of itself. After so many times in a row the knee is clearly elsewhere: climb anew.
 const MOST_GROWTH: f64 = 0.5;
 /// The share of the limit up to which load is light: nothing has to be decided soon.
-const LIGHT: f64 = 0.5;
+pub(super) const LIGHT: f64 = 0.5;
 /// After a small change of the limit, wait this part of a round.
 const SETTLE: f64 = 0.3;
 /// A climb in the middle of a run begins with a smaller step than the first climb: most of the way is known.

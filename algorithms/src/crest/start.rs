@@ -134,7 +134,6 @@ impl Crest {
             self.open_after(0.0, self.least_samples());
             return Reason::Starting;
         }
-        self.bracket.unfilled = 0;
         if !look.saturated {
             return if accepted > 0.0 && obvious {
                 // Nobody feels the limit, but there is a queue all the same, and it grows.
@@ -222,6 +221,7 @@ impl Crest {
         self.bracket.accepted = in_flight;
         self.bracket.steps = self.bracket.steps.saturating_add(1);
         self.bracket.doubted = false;
+        self.bracket.unfilled = 0;
         self.knee = in_flight;
         if self.limit >= self.max {
             return self.finish(in_flight);
