@@ -14,7 +14,7 @@ pub enum Role {
     /// Nobody else, as before a service of one instance that has no other door. Keeps more beyond the knee, at any size,
     /// and grows when it finds room.
     Alone,
-    /// Others do, as the clients of one service. Keeps less.
+    /// Others do, as the clients of one service. Keeps less where few are worked on.
     Shared,
 }
 
@@ -29,11 +29,12 @@ impl Role {
     pub(super) fn headroom(self, knee: f64) -> f64 {
         const HALF: f64 = 0.5;
         match self {
+            // At 2 a lone worker idles less, at 3 limiters of one small service queue less.
             Self::Unknown => {
-                (knee / HALF).min(1.0) + in_proportion_when_small(knee, |knee| beyond(knee, 1.0, 0.5))
+                (knee / HALF).min(1.0) + in_proportion_below(2.5, knee, |knee| beyond(knee, 1.0, 0.5))
             }
             Self::Alone => beyond(knee, 2.0, 1.0),
-            Self::Shared => in_proportion_when_small(knee, |knee| beyond(knee, 1.0, 0.25)),
+            Self::Shared => in_proportion_below(3.5, knee, |knee| beyond(knee, 2.0, 0.5)),
         }
     }
 }
@@ -43,8 +44,6 @@ fn beyond(knee: f64, constant: f64, per_root: f64) -> f64 {
     constant + per_root * libm::sqrt(knee) + SHARE * knee
 }
 
-fn in_proportion_when_small(knee: f64, headroom: impl Fn(f64) -> f64) -> f64 {
-    // At 2 a lone worker idles less, at 3 limiters of one small service queue less.
-    const SMALL: f64 = 2.5;
-    (knee / SMALL).min(1.0) * headroom(knee.max(SMALL))
+fn in_proportion_below(small: f64, knee: f64, headroom: impl Fn(f64) -> f64) -> f64 {
+    (knee / small).min(1.0) * headroom(knee.max(small))
 }
