@@ -34,6 +34,7 @@ impl Role {
                 (knee / HALF).min(1.0) + in_proportion_below(2.5, knee, |knee| beyond(knee, 1.0, 0.5))
             }
             Self::Alone => beyond(knee, 2.0, 1.0),
+            // Where others surely are, a little further up. With more worked on, to keep less only costs.
             Self::Shared => in_proportion_below(3.5, knee, |knee| beyond(knee, 2.0, 0.5)),
         }
     }
